@@ -1,0 +1,97 @@
+/** Checks what a handler, or a host in manual mode, answers before any of it is sent (MRTR-15). */
+
+import { InputError } from "./errors.ts";
+import { type Form, formDefaults, readForm } from "./form.ts";
+import type { InputRequest } from "./input-required.ts";
+import {
+  type CleanElicitResult,
+  checkCreateMessageResult,
+  checkElicitResult,
+  checkListRootsResult,
+} from "./input-values.ts";
+import { type Problem, setOwn } from "./problems.ts";
+import type { SchemaValidator } from "./validate.ts";
+import type { JsonObject } from "./wire.ts";
+
+/** What the checks depend on. */
+export interface AnswerChecks {
+  /** Used only where a form's schema goes beyond the subset of the specification. */
+  readonly validator: SchemaValidator;
+  /** Fill the schema's defaults into accepted content that lacks them. */
+  readonly applyDefaults: boolean;
+}
+
+/**
+ * The answer as it goes to the server: a value of its own, so that what the host does to its objects afterwards changes
+ * nothing. An answer that does not fit its request is an {@link InputError} with the path; nothing is sent then.
+ */
+export async function checkAnswer(
+  request: InputRequest,
+  value: unknown,
+  checks: AnswerChecks,
+): Promise<JsonObject> {
+  switch (request.kind) {
+    case "elicitForm":
+      return checkFormAnswer(request, value, checks);
+    case "elicitUrl": {
+      const checked = checkElicitResult(value, "url");
+      if (checked.problem !== undefined) throw misfit(request, checked.problem);
+      return checked.value;
+    }
+    case "sample": {
+      const tools = request.params.tools !== undefined;
+      return copyChecked(request, value, checkCreateMessageResult(value, { tools }));
+    }
+    case "listRoots":
+      return copyChecked(request, value, checkListRootsResult(value));
+  }
+}
+
+async function checkFormAnswer(
+  request: InputRequest,
+  value: unknown,
+  checks: AnswerChecks,
+): Promise<JsonObject> {
+  const schema = request.params.requestedSchema as JsonObject;
+  const form = readForm(schema);
+  const withDefaults = checks.applyDefaults ? fillDefaults(value, form) : value;
+  const checked = checkElicitResult(withDefaults, "form", form);
+  if (checked.problem !== undefined) throw misfit(request, checked.problem);
+  const { content } = checked.value;
+  if (content !== undefined && !form.exact) {
+    const problem = (await checks.validator.compile(schema))(content);
+    if (problem !== undefined) throw misfit(request, { ...problem, path: under("content", problem.path) });
+  }
+  return checked.value;
+}
+
+/** Puts the defaults of the schema in place of what accepted content lacks; anything else is left as it is. */
+function fillDefaults(value: unknown, form: Form): unknown {
+  const answer = value as Partial<CleanElicitResult> | null | undefined;
+  if (answer?.action !== "accept") return value;
+  const { content } = answer;
+  if (content !== undefined && content !== null && typeof content !== "object") return value;
+  const filled: JsonObject = formDefaults(form);
+  for (const [key, member] of Object.entries(content ?? {})) setOwn<unknown>(filled, key, member);
+  return { ...answer, content: filled };
+}
+
+function copyChecked(request: InputRequest, value: unknown, problem: Problem | undefined): JsonObject {
+  if (problem !== undefined) throw misfit(request, problem);
+  return JSON.parse(JSON.stringify(value)) as JsonObject;
+}
+
+function under(root: string, path: string): string {
+  if (path === "") return root;
+  return path.startsWith(root) || path.startsWith("[") ? path.replace(/^\[/, `${root}[`) : `${root}.${path}`;
+}
+
+function misfit({ key, method, kind }: InputRequest, { path, message }: Problem): InputError {
+  const where = path === "" ? "the answer" : path;
+  return new InputError(
+    `The answer of inputs.${kind} to the key ${JSON.stringify(key).slice(0, 120)} does not fit: ${where} ${message}. Nothing was sent; the call ends here.`,
+    key,
+    method,
+    { path },
+  );
+}

@@ -1,0 +1,116 @@
+/** The errors that the engine itself makes, worded in one place. */
+
+import {
+  CancelledError,
+  CapabilityRequiredError,
+  ClosedError,
+  ConnectError,
+  RallyError,
+  RpcError,
+  TimeoutError,
+  TransportError,
+  UsageError,
+} from "./errors.ts";
+import type { OperationEvent } from "./operation.ts";
+import type { PendingOperation } from "./pending.ts";
+import { CODE } from "./protocol.ts";
+import { isObject, type RpcErrorObject, type WireId } from "./wire.ts";
+
+/** The caller's signal aborted, for whatever `reason`. */
+export function cancelled(reason: unknown): CancelledError {
+  return new CancelledError("The call was cancelled by its signal; the signal's reason is the cause.", {
+    cause: reason,
+  });
+}
+
+/** The client was closed before or during the call. */
+export function clientClosed(delivery: "not-sent" | "unknown" = "not-sent"): ClosedError {
+  return new ClosedError("The client was closed; make a new one to go on.", delivery);
+}
+
+/** What the peer is told of a cancel: never a text of the host, which may hold anything. */
+export function cancelReason(event: OperationEvent): string {
+  if (event.type === "cancel") return "cancelled by the caller";
+  if (event.type === "attemptTimeout") return "timed out";
+  return event.type === "stop" && event.error.code === "timeout" ? "timed out" : "the client is closing";
+}
+
+/** The host's meta function threw, or gave what JSON cannot say. */
+export function metaFailed(cause: unknown): RallyError {
+  if (RallyError.is(cause)) return cause;
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new UsageError(`The meta function failed: ${why}. Nothing was sent; its error is the cause.`, {
+    path: "meta",
+    cause,
+  });
+}
+
+/** A transport broke its contract: it must report a failure to its sink, never throw. */
+export function transportThrew(name: string, cause: unknown): ConnectError {
+  return new ConnectError(
+    `The transport "${name}" threw when it was given a request; a transport must report a failure to its sink instead. Its error is the cause.`,
+    { cause },
+  );
+}
+
+/** The attempt that is out took longer than `attemptMs` or `attemptMaxMs`. */
+export function attemptTimedOut(operation: PendingOperation, now: number): TimeoutError {
+  const { attemptMs, attemptMaxMs } = operation.spec.timeouts;
+  const maxed = now + 1 >= operation.attemptMaxAt;
+  const limitMs = (maxed ? attemptMaxMs : attemptMs) ?? 0;
+  const spent = operation.spent(now);
+  return new TimeoutError(
+    `No answer to ${operation.method} within ${limitMs} ms (timeouts.${maxed ? "attemptMaxMs" : "attemptMs"}); nothing was heard for the last ${Math.round(spent.silentMs)} ms. The request was cancelled on the wire. Raise the bound, or let progress reset it with resetOnProgress.`,
+    "attempt",
+    limitMs,
+    spent,
+  );
+}
+
+/** The operation took longer than `operationMs`. */
+export function operationTimedOut(operation: PendingOperation, now: number): TimeoutError {
+  const limitMs = operation.spec.timeouts.operationMs ?? 0;
+  const spent = operation.spent(now);
+  const { wireMs, inputMs, pauseMs } = spent;
+  return new TimeoutError(
+    `The operation ${operation.method} was not done within ${limitMs} ms (operationMs): ${Math.round(wireMs)} ms went to the wire, ${Math.round(inputMs)} to input handlers, ${Math.round(pauseMs)} to pauses.`,
+    "operation",
+    limitMs,
+    spent,
+  );
+}
+
+/** The error of a JSON-RPC error answer. */
+export function rpcError({ code, message, data }: RpcErrorObject, status: number | undefined): RpcError {
+  if (code !== CODE.missingRequiredClientCapability) return new RpcError(message, code, data, status);
+  const required = isObject(data) ? data.requiredCapabilities : undefined;
+  const shown = clip(JSON.stringify(required) ?? "it named none");
+  return new CapabilityRequiredError(
+    `The server requires capabilities that the request did not declare: ${shown}. Add the input handlers that declare them (the server's words: ${clip(message)})`,
+    data,
+    required,
+    status,
+  );
+}
+
+/** Says on an error which operation it ended, once. */
+export function tag(error: RallyError, operation: PendingOperation, wireId: WireId | undefined): void {
+  error.operation ??= operation.info(wireId);
+}
+
+/** An error of its own for each of several operations that one fault ends. */
+export function copyError<E extends RallyError>(error: E): E {
+  const copy = Object.create(Object.getPrototypeOf(error), Object.getOwnPropertyDescriptors(error)) as E;
+  delete copy.operation;
+  return copy;
+}
+
+/** A stream's sink knows transport errors only: anything else (an old server, no common version) becomes the cause of one. */
+export function asTransportError(error: RallyError): TransportError {
+  return error instanceof TransportError ? error : new ConnectError(error.message, { cause: error });
+}
+
+/** A text cut to a length that fits a message. */
+export function clip(text: string, length = 200): string {
+  return text.length > length ? `${text.slice(0, length - 3)}...` : text;
+}
