@@ -11,7 +11,7 @@ import {
   TransportError,
   UsageError,
 } from "./errors.ts";
-import type { OperationEvent } from "./operation.ts";
+import type { OperationEvent, Phase } from "./operation.ts";
 import type { PendingOperation } from "./pending.ts";
 import { CODE } from "./protocol.ts";
 import { isObject, type RpcErrorObject, type WireId } from "./wire.ts";
@@ -96,6 +96,18 @@ export function rpcError({ code, message, data }: RpcErrorObject, status: number
 /** Says on an error which operation it ended, once. */
 export function tag(error: RallyError, operation: PendingOperation, wireId: WireId | undefined): void {
   error.operation ??= operation.info(wireId);
+}
+
+/** Completes the error that an operation ends with: where it stood, and what is known of the operation as a whole. */
+export function finishError(
+  phase: Extract<Phase, { at: "failed" | "cancelled" }>,
+  operation: PendingOperation,
+): void {
+  const { error } = phase;
+  tag(error, operation, undefined);
+  if (!(error instanceof TransportError)) return;
+  if (operation.state.uncertain) error.delivery = "unknown";
+  if (phase.at === "failed" && phase.notReissued !== undefined) error.notReissued = phase.notReissued;
 }
 
 /** An error of its own for each of several operations that one fault ends. */

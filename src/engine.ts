@@ -16,6 +16,7 @@ import {
   clientClosed,
   clip,
   copyError,
+  finishError,
   metaFailed,
   operationTimedOut,
   rpcError,
@@ -503,7 +504,7 @@ export class Engine implements Dispatcher, TransportHost {
     if (spec.signal !== undefined) this.#aborts.leave(spec.signal, operation);
     if (this.#operations.size === 0) this.#deadlines.idle();
     const phase = operation.state.phase as SettledPhase;
-    if (phase.at === "failed" || phase.at === "cancelled") tag(phase.error, operation, undefined);
+    if (phase.at === "failed" || phase.at === "cancelled") finishError(phase, operation);
     this.#report.settled(operation, phase);
     spec.settled(phase, operation);
   }
@@ -522,7 +523,7 @@ export class Engine implements Dispatcher, TransportHost {
     // One turn later `#closing` is set, so that nothing a host starts while its calls are being ended gets through.
     await undefined;
     for (const operation of [...this.#operations.values()]) {
-      const delivery = operation.attempt === undefined ? "not-sent" : "unknown";
+      const delivery = operation.version === "" ? "not-sent" : "unknown";
       this.#dispatch(operation, { type: "stop", error: clientClosed(delivery) });
     }
     await this.#transport.close();

@@ -109,7 +109,13 @@ export class UnsupportedVersionError extends RpcError {
 
 /** The exchange brought no valid response. `delivery` says whether the request can have run. */
 export abstract class TransportError extends RallyError {
-  readonly delivery: Delivery;
+  /**
+   * Whether the call can have run. It speaks of the whole operation: once an attempt was lost that may have run, it stays
+   * "unknown" whatever became of the attempts after it.
+   */
+  delivery: Delivery;
+  /** Why the attempt was not issued again, such as: the policy is "never". */
+  notReissued?: string;
 
   constructor(message: string, delivery: Delivery, options?: { cause?: unknown }) {
     super(message, options);
@@ -313,11 +319,22 @@ export class SchemaError extends RallyError {
   readonly tool?: string;
   /** Where in the value, or in the schema, the fault lies. */
   readonly path: string;
+  readonly #result: unknown;
 
-  constructor(message: string, path: string, details: { cause?: unknown; tool?: string } = {}) {
+  constructor(
+    message: string,
+    path: string,
+    details: { cause?: unknown; tool?: string; result?: unknown } = {},
+  ) {
     super(message, details);
     this.path = path;
     if (details.tool !== undefined) this.tool = details.tool;
+    this.#result = details.result;
+  }
+
+  /** The tool's result, unchecked, where the call has run and its output is at fault. A getter, so it is never printed by accident. */
+  get result(): unknown {
+    return this.#result;
   }
 }
 

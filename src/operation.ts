@@ -90,7 +90,12 @@ export type Phase =
       /** The keys that still want an answer. */
       readonly open: readonly string[];
     }
-  | { readonly at: "failed"; readonly error: RallyError }
+  | {
+      readonly at: "failed";
+      readonly error: RallyError;
+      /** A lost attempt: why it was not issued again. */
+      readonly notReissued?: string;
+    }
   | { readonly at: "cancelled"; readonly error: RallyError };
 
 /** The whole state of one operation. */
@@ -111,6 +116,8 @@ export interface OperationState {
   /** Questions that the user declined or cancelled, with how often each came again. */
   readonly declined: ReadonlyMap<string, number> | undefined;
   readonly mirrored: readonly MirroredField[];
+  /** An attempt was lost that may have run: whatever comes after, the outcome is no longer certain. */
+  readonly uncertain: boolean;
 }
 
 /** What can happen to an operation. */
@@ -201,6 +208,7 @@ export function createOperation(rules: OperationRules, mirrored: readonly Mirror
     recovered: NONE,
     declined: undefined,
     mirrored,
+    uncertain: false,
   };
 }
 
@@ -220,6 +228,7 @@ export function resumeOperation(
     recovered: NONE,
     declined: undefined,
     mirrored,
+    uncertain: false,
   };
 }
 
@@ -378,8 +387,11 @@ function onFailure(
   const { reissue, repeatable } = rules;
   const verdict = judgeReissue({ rules: reissue, failure, reissues: state.reissues, repeatable, random });
   switch (verdict.again) {
-    case "no":
-      return fail(state, failure.error);
+    case "no": {
+      const lost = { ...state, uncertain: state.uncertain || failure.delivery === "unknown" };
+      const phase: Phase = { at: "failed", error: failure.error, notReissued: verdict.why };
+      return { state: at(lost, phase), effects: SETTLE };
+    }
     case "same-round": {
       const phase: Phase = { at: "pausing", why: "backoff", ms: verdict.delayMs, error: failure.error };
       return { state: { ...state, reissues: state.reissues + 1, phase }, effects: PAUSE };
@@ -402,6 +414,7 @@ function startOver(
     round: 1,
     inputs: rules.first,
     recovered: NONE,
+    uncertain: true,
     phase: { at: "pausing", why: "backoff", ms, ...(error !== undefined && { error }) },
   };
 }

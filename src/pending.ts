@@ -91,7 +91,7 @@ export class PendingOperation implements Due, Abortable {
   dueAt = Number.POSITIVE_INFINITY;
   /** The attempt that is out. */
   attempt: Attempt | undefined;
-  /** The protocol version that the last attempt declared. */
+  /** The protocol version that the last attempt declared; empty before the first was issued. */
   version = "";
   /** The handlers of the round that are running. */
   inputs: AbortController | undefined;

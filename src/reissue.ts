@@ -45,6 +45,9 @@ export interface ReissueCase {
 /** The longest pause between two attempts, unless the server asks for a longer one. */
 const MAX_BACKOFF_MS = 30_000;
 
+/** The longest `Retry-After` that is waited for: a server that wants more is busy for longer than a call should last. */
+const LONGEST_RETRY_AFTER_MS = 60_000;
+
 /** Decides. A `Retry-After` is a floor under the pause; whether it fits before the deadline is the engine's to check. */
 export function judgeReissue({ rules, failure, reissues, repeatable, random }: ReissueCase): Verdict {
   const { code } = failure.error;
@@ -54,7 +57,13 @@ export function judgeReissue({ rules, failure, reissues, repeatable, random }: R
   if (reissues >= rules.max) {
     return no(rules.max === 0 ? "the budget is 0" : `the budget of ${rules.max} re-issues is used up`);
   }
-  const delayMs = Math.max(backoff(rules.backoffMs, reissues, random), failure.retryAfterMs ?? 0);
+  const { retryAfterMs = 0 } = failure;
+  if (retryAfterMs > LONGEST_RETRY_AFTER_MS) {
+    return no(
+      `the peer asks to wait ${Math.ceil(retryAfterMs / 1000)} s, and at most ${LONGEST_RETRY_AFTER_MS / 1000} s are waited for`,
+    );
+  }
+  const delayMs = Math.max(backoff(rules.backoffMs, reissues, random), retryAfterMs);
   switch (failure.delivery) {
     case "not-sent":
       return { again: "same-round", delayMs };
@@ -70,9 +79,9 @@ export function judgeReissue({ rules, failure, reissues, repeatable, random }: R
   }
 }
 
-/** A growing pause with jitter: between half and the whole of `baseMs * 2^n`, held at 30 s. */
-export function backoff(baseMs: number, n: number, random: number): number {
-  const full = Math.min(baseMs * 2 ** n, MAX_BACKOFF_MS);
+/** A growing pause with jitter: between half and the whole of `baseMs * 2^n`, held at `maxMs` (30 s by default). */
+export function backoff(baseMs: number, n: number, random: number, maxMs = MAX_BACKOFF_MS): number {
+  const full = Math.min(baseMs * 2 ** n, maxMs);
   return full / 2 + (full / 2) * random;
 }
 
