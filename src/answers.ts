@@ -1,14 +1,9 @@
 /** Checks what a handler, or a host in manual mode, answers before any of it is sent (MRTR-15). */
 
 import { InputError } from "./errors.ts";
-import { type Form, formDefaults, readForm } from "./form.ts";
+import { checkForm, type Form, formDefaults, readForm } from "./form.ts";
 import type { InputRequest } from "./input-required.ts";
-import {
-  type CleanElicitResult,
-  checkCreateMessageResult,
-  checkElicitResult,
-  checkListRootsResult,
-} from "./input-values.ts";
+import { checkCreateMessageResult, checkElicitResult, checkListRootsResult } from "./input-values.ts";
 import { type Problem, setOwn } from "./problems.ts";
 import type { SchemaValidator } from "./validate.ts";
 import type { JsonObject } from "./wire.ts";
@@ -54,36 +49,41 @@ async function checkFormAnswer(
 ): Promise<JsonObject> {
   const schema = request.params.requestedSchema as JsonObject;
   const form = readForm(schema);
-  const withDefaults = checks.applyDefaults ? fillDefaults(value, form) : value;
-  const checked = checkElicitResult(withDefaults, "form", form);
+  const checked = checkElicitResult(value, "form", checks.applyDefaults ? undefined : form);
   if (checked.problem !== undefined) throw misfit(request, checked.problem);
-  const { content } = checked.value;
-  if (content !== undefined && !form.exact) {
-    const problem = (await checks.validator.compile(schema))(content);
-    if (problem !== undefined) throw misfit(request, { ...problem, path: under("content", problem.path) });
-  }
-  return checked.value;
+  const answer = checked.value;
+  if (answer.content === undefined) return answer;
+  const content = checks.applyDefaults ? withDefaults(answer.content, form) : answer.content;
+  const problem = checks.applyDefaults ? checkForm(form, content) : undefined;
+  if (problem !== undefined) throw misfit(request, problem);
+  if (!form.exact) await checkFully(request, schema, content, checks.validator);
+  return { ...answer, content };
 }
 
-/** Puts the defaults of the schema in place of what accepted content lacks; anything else is left as it is. */
-function fillDefaults(value: unknown, form: Form): unknown {
-  const answer = value as Partial<CleanElicitResult> | null | undefined;
-  if (answer?.action !== "accept") return value;
-  const { content } = answer;
-  if (content !== undefined && content !== null && typeof content !== "object") return value;
+/** A schema beyond the flat form of the specification needs a full validator; its paths are relative to the value. */
+async function checkFully(
+  request: InputRequest,
+  schema: JsonObject,
+  content: JsonObject,
+  validator: SchemaValidator,
+): Promise<void> {
+  const problem = (await validator.compile(schema))(content);
+  if (problem === undefined) return;
+  const { path, message } = problem;
+  const within = path === "" || path.startsWith("[") ? `content${path}` : `content.${path}`;
+  throw misfit(request, { path: within, message });
+}
+
+/** The schema's defaults in place of what the content lacks. */
+function withDefaults(content: JsonObject, form: Form): JsonObject {
   const filled: JsonObject = formDefaults(form);
-  for (const [key, member] of Object.entries(content ?? {})) setOwn<unknown>(filled, key, member);
-  return { ...answer, content: filled };
+  for (const [key, member] of Object.entries(content)) setOwn<unknown>(filled, key, member);
+  return filled;
 }
 
 function copyChecked(request: InputRequest, value: unknown, problem: Problem | undefined): JsonObject {
   if (problem !== undefined) throw misfit(request, problem);
   return JSON.parse(JSON.stringify(value)) as JsonObject;
-}
-
-function under(root: string, path: string): string {
-  if (path === "") return root;
-  return path.startsWith(root) || path.startsWith("[") ? path.replace(/^\[/, `${root}[`) : `${root}.${path}`;
 }
 
 function misfit({ key, method, kind }: InputRequest, { path, message }: Problem): InputError {

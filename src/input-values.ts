@@ -50,7 +50,7 @@ export function checkElicitResult(
     if (key === "action" || key === "content" || member === undefined) continue;
     const problem = findNonJson(member, joinPath("", key));
     if (problem !== undefined) return { problem };
-    setOwn(clean, key, member);
+    setOwn<unknown>(clean, key, JSON.parse(JSON.stringify(member)));
   }
   return { value: clean as unknown as CleanElicitResult };
 }
@@ -143,6 +143,14 @@ const RESOURCE_LINK: Fields = {
   _meta: "object?",
 };
 
+const RESOURCE: Fields = {
+  uri: "string",
+  mimeType: "string?",
+  text: "string?",
+  blob: "string?",
+  _meta: "object?",
+};
+
 /** What each kind of content block holds. */
 const BLOCKS: ReadonlyMap<unknown, Fields> = new Map<unknown, Fields>([
   ["text", { text: "string", annotations: "object?", _meta: "object?" }],
@@ -205,8 +213,10 @@ function checkBlock(block: unknown, allowed: readonly string[], path: string): P
       fields !== undefined && allowed === PLAIN_BLOCKS ? "; the server's request offered no tools" : "";
     return { path: joinPath(path, "type"), message: `must be one of "${allowed.join('", "')}"${hint}` };
   }
+  // Tool uses and tool results have no annotations: a member of that name means nothing there.
+  const annotations = fields.annotations === undefined ? undefined : block.annotations;
   const problem =
-    checkFields(block, fields, path) ?? checkAnnotations(block.annotations, joinPath(path, "annotations"));
+    checkFields(block, fields, path) ?? checkAnnotations(annotations, joinPath(path, "annotations"));
   if (problem !== undefined) return problem;
   if (type === "tool_result") {
     return checkBlocks(block.content as readonly unknown[], RESULT_BLOCKS, joinPath(path, "content"));
@@ -217,10 +227,10 @@ function checkBlock(block: unknown, allowed: readonly string[], path: string): P
 }
 
 function checkResource(resource: JsonObject, path: string): Problem | undefined {
-  const problem = checkFields(resource, { uri: "string", mimeType: "string?", _meta: "object?" }, path);
+  const problem = checkFields(resource, RESOURCE, path);
   if (problem !== undefined) return problem;
-  if (typeof resource.text === "string" || typeof resource.blob === "string") return undefined;
-  return { path, message: 'must have a "text" or a "blob" that is a string' };
+  if (resource.text !== undefined || resource.blob !== undefined) return undefined;
+  return { path, message: 'must have a "text" or a "blob"' };
 }
 
 function checkAnnotations(annotations: unknown, path: string): Problem | undefined {
