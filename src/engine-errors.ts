@@ -14,6 +14,7 @@ import {
 import type { OperationEvent, Phase } from "./operation.ts";
 import type { PendingOperation } from "./pending.ts";
 import { CODE } from "./protocol.ts";
+import { clip, showJson } from "./show.ts";
 import { isObject, type RpcErrorObject, type WireId } from "./wire.ts";
 
 /** The caller's signal aborted, for whatever `reason`. */
@@ -32,7 +33,9 @@ export function clientClosed(delivery: "not-sent" | "unknown" = "not-sent"): Clo
 export function cancelReason(event: OperationEvent): string {
   if (event.type === "cancel") return "cancelled by the caller";
   if (event.type === "attemptTimeout") return "timed out";
-  return event.type === "stop" && event.error.code === "timeout" ? "timed out" : "the client is closing";
+  if (event.type !== "stop") return "no longer wanted";
+  if (event.error.code === "timeout") return "timed out";
+  return event.error.code === "closed" ? "the client is closing" : "no longer wanted";
 }
 
 /** The host's meta function threw, or gave what JSON cannot say. */
@@ -43,6 +46,14 @@ export function metaFailed(cause: unknown): RallyError {
     path: "meta",
     cause,
   });
+}
+
+/** Answers that were whole when they were checked cannot be written any more. */
+export function answersChanged(cause: unknown): UsageError {
+  return new UsageError(
+    "An answer of an input handler was changed after it was given, and cannot be encoded as JSON any more. Nothing was sent; the cause says why.",
+    { path: "inputs", cause },
+  );
 }
 
 /** A transport broke its contract: it must report a failure to its sink, never throw. */
@@ -84,7 +95,7 @@ export function operationTimedOut(operation: PendingOperation, now: number): Tim
 export function rpcError({ code, message, data }: RpcErrorObject, status: number | undefined): RpcError {
   if (code !== CODE.missingRequiredClientCapability) return new RpcError(message, code, data, status);
   const required = isObject(data) ? data.requiredCapabilities : undefined;
-  const shown = clip(JSON.stringify(required) ?? "it named none");
+  const shown = required === undefined ? "it named none" : showJson(required);
   return new CapabilityRequiredError(
     `The server requires capabilities that the request did not declare: ${shown}. Add the input handlers that declare them (the server's words: ${clip(message)})`,
     data,
@@ -122,7 +133,4 @@ export function asTransportError(error: RallyError): TransportError {
   return error instanceof TransportError ? error : new ConnectError(error.message, { cause: error });
 }
 
-/** A text cut to a length that fits a message. */
-export function clip(text: string, length = 200): string {
-  return text.length > length ? `${text.slice(0, length - 3)}...` : text;
-}
+export { clip };

@@ -9,12 +9,12 @@ import type { Clock } from "./clock.ts";
 import { Deadlines } from "./deadlines.ts";
 import { metaText } from "./declarations.ts";
 import {
+  answersChanged,
   asTransportError,
   attemptTimedOut,
   cancelled,
   cancelReason,
   clientClosed,
-  clip,
   copyError,
   finishError,
   metaFailed,
@@ -23,12 +23,12 @@ import {
   tag,
   transportThrew,
 } from "./engine-errors.ts";
-import { LimitError, type RallyError, type RpcError, TransportError } from "./errors.ts";
+import { FrameError, LimitError, type RallyError, type RpcError, TransportError } from "./errors.ts";
 import { callHost, type EventBus } from "./events.ts";
 import { encodeResponses, type Gathered, gatherInputs } from "./inputs.ts";
 import { LinkGate } from "./link-gate.ts";
 import { type Negotiation, recoveryFor } from "./negotiation.ts";
-import { type Effect, type OperationEvent, reduce } from "./operation.ts";
+import { type Effect, isTerminal, type OperationEvent, reduce } from "./operation.ts";
 import {
   Attempt,
   type Dispatcher,
@@ -39,6 +39,7 @@ import {
 } from "./pending.ts";
 import { Reporter } from "./reporter.ts";
 import { encodeRequest } from "./request.ts";
+import { clip, showValue } from "./show.ts";
 import type {
   AnomalyKind,
   AuthChallenge,
@@ -54,7 +55,7 @@ import type {
   TransportHost,
 } from "./transport.ts";
 import type { SchemaValidator } from "./validate.ts";
-import type { JsonObject, WireId } from "./wire.ts";
+import { isObject, type JsonObject, type WireId } from "./wire.ts";
 
 /** What an engine is made from. */
 export interface EngineOptions {
@@ -119,6 +120,8 @@ export class Engine implements Dispatcher, TransportHost {
   readonly #linkWatchers = new Set<(state: LinkState) => void>();
   #lastOperationId = 0;
   #lastWireId = 0;
+  /** The probe that is out: one at a time, for the link. */
+  #probing: PendingOperation | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: EngineOptions) {
@@ -132,7 +135,7 @@ export class Engine implements Dispatcher, TransportHost {
     this.#gate = new LinkGate<GateMember>(
       {
         probe: () => this.#probe(),
-        pass: (member) => (member instanceof PendingOperation ? this.#issue(member) : member.open()),
+        pass: (member) => (member instanceof PendingOperation ? this.#passed(member) : member.open()),
         refuse: (member, error) => {
           if (member instanceof PendingOperation) this.#refused(member, error);
           else member.refuse(copyError(error));
@@ -154,6 +157,7 @@ export class Engine implements Dispatcher, TransportHost {
     const refusal = this.#refusal(spec);
     if (refusal !== undefined) return spec.settled(refusal, operation);
     this.#operations.set(operation.id, operation);
+    if (spec.isProbe) this.#probing = operation;
     if (spec.signal !== undefined) this.#aborts.join(spec.signal, operation);
     this.#report.started(operation);
     this.#dispatch(operation, { type: "start" });
@@ -164,7 +168,9 @@ export class Engine implements Dispatcher, TransportHost {
     if (this.#closing !== undefined) return { at: "failed", error: clientClosed() };
     if (spec.signal?.aborted) return { at: "cancelled", error: cancelled(spec.signal.reason) };
     const allowed = this.#options.pendingOperations;
-    if (this.#operations.size < allowed) return undefined;
+    // A probe is the engine's own: the operation that waits for it must not be what keeps it out.
+    if (spec.isProbe) return undefined;
+    if (this.#operations.size - (this.#probing === undefined ? 0 : 1) < allowed) return undefined;
     const error = new LimitError(
       `${allowed} operations are pending already; wait for some to end, or raise limits.pendingOperations`,
       "pendingOperations",
@@ -182,10 +188,14 @@ export class Engine implements Dispatcher, TransportHost {
       return;
     }
     operation.reducing = true;
-    let next: OperationEvent | undefined = event;
-    while (next !== undefined) {
+    this.#step(operation, event);
+    this.#drain(operation);
+  }
+
+  /** Takes the events that waited, and ends the reduction. */
+  #drain(operation: PendingOperation): void {
+    for (let next = operation.queue?.shift(); next !== undefined; next = operation.queue?.shift()) {
       this.#step(operation, next);
-      next = operation.queue?.shift();
     }
     operation.reducing = false;
   }
@@ -237,6 +247,15 @@ export class Engine implements Dispatcher, TransportHost {
 
   #armAttempt(operation: PendingOperation, attemptDueAt: number): void {
     this.#deadlines.arm(operation, Math.min(attemptDueAt, operation.attemptMaxAt, operation.operationDueAt));
+  }
+
+  /** Let through by the gate. What a host did when another was let through may have ended this one meanwhile. */
+  #passed(operation: PendingOperation): void {
+    if (isTerminal(operation.state.phase)) return;
+    if (operation.reducing) return this.#issue(operation);
+    operation.reducing = true;
+    this.#issue(operation);
+    this.#drain(operation);
   }
 
   #issue(operation: PendingOperation): void {
@@ -362,7 +381,7 @@ export class Engine implements Dispatcher, TransportHost {
     this.#report.notified(attempt, frame.method);
     if (frame.method === "notifications/progress") this.#progressed(attempt, frame);
     else if (frame.method === "notifications/message") this.#logged(frame, operation.spec.onLog);
-    else this.#options.onNotification(frame);
+    else callHost(this.#options.onNotification, frame);
   }
 
   #progressed(attempt: Attempt, frame: NotificationFrame): void {
@@ -372,10 +391,10 @@ export class Engine implements Dispatcher, TransportHost {
     const { progressToken, progress, total, message } = frame.params ?? {};
     const { method } = operation;
     if ((onProgress === undefined && !resetOnProgress) || progressToken !== attempt.wireId) {
-      return this.anomaly("unknown-token", { method, token: shown(progressToken) });
+      return this.anomaly("unknown-token", { method, token: showValue(progressToken) });
     }
     if (typeof progress !== "number" || !(progress > attempt.lastProgress)) {
-      return this.anomaly("progress-order", { method, progress: shown(progress) });
+      return this.anomaly("progress-order", { method, progress: showValue(progress) });
     }
     attempt.lastProgress = progress;
     if (resetOnProgress && attemptMs !== undefined)
@@ -444,10 +463,11 @@ export class Engine implements Dispatcher, TransportHost {
       inputMs: timeouts.inputMs,
       applyDefaults,
       validator: this.#options.validator,
-      onAnswer: (key, answer, ms) => this.#report.inputAnswered(operation, key, answer, ms),
+      spent: () => operation.spent(this.#clock.now()),
+      onAnswer: (key, answer, ms) => this.#inputAnswered(operation, controller, key, answer, ms),
     }).then(
       (gathered) => this.#gathered(operation, controller, gathered),
-      (error) => {
+      (error: RallyError) => {
         if (operation.inputs === controller) this.#dispatch(operation, { type: "inputFailed", error });
       },
     );
@@ -457,8 +477,26 @@ export class Engine implements Dispatcher, TransportHost {
     if (operation.inputs !== controller) return;
     operation.inputs = undefined;
     const { answers, open, declined } = gathered;
-    if (open.length > 0) this.#dispatch(operation, { type: "left", open, answers });
-    else this.#dispatch(operation, { type: "answered", responses: encodeResponses(answers), declined });
+    if (open.length > 0) return this.#dispatch(operation, { type: "left", open, answers });
+    let responses: string;
+    try {
+      responses = encodeResponses(answers);
+    } catch (cause) {
+      // The answers were checked; a host that changed one since then loses its own call and no other.
+      return this.#dispatch(operation, { type: "inputFailed", error: answersChanged(cause) });
+    }
+    this.#dispatch(operation, { type: "answered", responses, declined });
+  }
+
+  /** What a handler says after its round is over is no news of this operation. */
+  #inputAnswered(
+    operation: PendingOperation,
+    controller: AbortController,
+    key: string,
+    answer: string,
+    ms: number,
+  ) {
+    if (operation.inputs === controller) this.#report.inputAnswered(operation, key, answer, ms);
   }
 
   #abortInputs(operation: PendingOperation): void {
@@ -501,6 +539,7 @@ export class Engine implements Dispatcher, TransportHost {
   #settle(operation: PendingOperation): void {
     this.#operations.delete(operation.id);
     const { spec } = operation;
+    if (spec.isProbe) this.#probing = undefined;
     if (spec.signal !== undefined) this.#aborts.leave(spec.signal, operation);
     if (this.#operations.size === 0) this.#deadlines.idle();
     const phase = operation.state.phase as SettledPhase;
@@ -533,7 +572,7 @@ export class Engine implements Dispatcher, TransportHost {
 
   notification(frame: NotificationFrame): void {
     if (frame.method === "notifications/message") this.#logged(frame, this.#onlyLogger());
-    else this.#options.onNotification(frame);
+    else callHost(this.#options.onNotification, frame);
   }
 
   /** A shared channel does not tell whose a log entry is: the one operation that wants any, or nobody's (LOG-01). */
@@ -566,6 +605,17 @@ export class Engine implements Dispatcher, TransportHost {
 
   anomaly(kind: AnomalyKind, detail: unknown): void {
     this.#report.anomaly(kind, detail);
+    if (this.#probing === undefined) return;
+    // Nothing but the probe is out on a link that is being probed: an answer to nothing, or a message that breaks off, is
+    // meant for it. Waiting for a better one would only take `probeMs` (VER-02). A banner or a log line is no message.
+    const isBroken = kind === "bad-frame" && isObject(detail) && detail.isMessage === true;
+    if (!isBroken && kind !== "unknown-id") return;
+    const error = new FrameError(
+      isBroken
+        ? "the answer to server/discover is no valid message"
+        : "the answer to server/discover carries an id that is not the request's",
+    );
+    this.#dispatch(this.#probing, { type: "stop", error });
   }
 
   /** Watches the link; the returned function stops. */
@@ -629,6 +679,8 @@ export class Engine implements Dispatcher, TransportHost {
         ...(stream.challenge !== undefined && { challenge: stream.challenge }),
       };
       this.#open(request, sink, holder);
+      // A host's header function may have cancelled it from within.
+      if (holder.cancelled) (holder.handle as Exchange | undefined)?.cancel("the stream was closed");
     };
     const waiting: WaitingStream = { open, refuse: fail };
     queueMicrotask(() => (this.#gate.isOpen ? open() : holder.cancelled || this.#gate.wait(waiting)));
@@ -641,9 +693,4 @@ export class Engine implements Dispatcher, TransportHost {
       },
     };
   }
-}
-
-/** A value of a peer as text that fits an event. */
-function shown(value: unknown): string {
-  return clip(JSON.stringify(value) ?? "undefined");
 }

@@ -128,9 +128,15 @@ export class ConnectError extends TransportError {
   readonly code = "connect";
   /** The HTTP status of a refused WebSocket upgrade. */
   readonly status?: number;
+  /** True when trying again cannot help: a command that does not exist, a refused upgrade. It is not issued again then. */
+  readonly permanent: boolean;
 
-  constructor(message: string, options?: { cause?: unknown; delivery?: Delivery; status?: number }) {
+  constructor(
+    message: string,
+    options?: { cause?: unknown; delivery?: Delivery; status?: number; permanent?: boolean },
+  ) {
     super(message, options?.delivery ?? "not-sent", options);
+    this.permanent = options?.permanent ?? false;
     if (options?.status !== undefined) this.status = options.status;
   }
 }

@@ -2,6 +2,7 @@
  * The policy of re-issue, pure: may an attempt that brought no answer be issued again, and when (MRTR-18).
  */
 
+import { ConnectError } from "./errors.ts";
 import type { ExchangeFailure } from "./transport.ts";
 
 /** What the host chose. */
@@ -52,6 +53,7 @@ const LONGEST_RETRY_AFTER_MS = 60_000;
 export function judgeReissue({ rules, failure, reissues, repeatable, random }: ReissueCase): Verdict {
   const { code } = failure.error;
   if (code === "closed") return no("the client was closed");
+  if (failure.error instanceof ConnectError && failure.error.permanent) return no("trying again cannot help");
   if (code === "frame" || code === "limit")
     return no("an answer came and could not be used: the next would be the same");
   if (reissues >= rules.max) {

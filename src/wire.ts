@@ -5,6 +5,8 @@
  * {@link https://modelcontextprotocol.io/specification/2026-07-28/basic#messages}
  */
 
+import { showValue } from "./show.ts";
+
 /** The JSON-RPC id of one exchange: a positive integer, minted by the engine, never used twice. */
 export type WireId = number;
 
@@ -84,9 +86,15 @@ export function decodeFrame(text: string): Frame {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return bad(`the message is not JSON: ${(error as Error).message}`);
+    return bad(`the message is not JSON${whereIn(error)}`);
   }
   return readFrame(value);
+}
+
+/** Where JSON.parse gave up. The rest of its message quotes the text, which may hold what no error may hold (SAF-01). */
+function whereIn(error: unknown): string {
+  const position = / at position \d+/.exec((error as Error).message)?.[0];
+  return position === undefined ? "" : `: it cannot be parsed${position}`;
 }
 
 /** Reads a parsed JSON value as a frame. See {@link decodeFrame}. */
@@ -97,7 +105,7 @@ export function readFrame(value: unknown): Frame {
     return bad(
       value.jsonrpc === undefined
         ? '"jsonrpc" is missing; it must be "2.0"'
-        : `"jsonrpc" must be "2.0", not ${JSON.stringify(value.jsonrpc)?.slice(0, 40)}`,
+        : `"jsonrpc" must be "2.0", not ${showValue(value.jsonrpc)}`,
       id,
     );
   }
@@ -140,7 +148,7 @@ function readError(id: unknown, error: unknown): Frame {
   }
   if (!isObject(error)) return bad(`"error" must be an object, not ${typeName(error)}`, id);
   if (!Number.isInteger(error.code)) {
-    return bad(`"error.code" must be an integer, not ${JSON.stringify(error.code)?.slice(0, 40)}`, id);
+    return bad(`"error.code" must be an integer, not ${showValue(error.code)}`, id);
   }
   if (typeof error.message !== "string") {
     return bad(`"error.message" must be a string, not ${typeName(error.message)}`, id);
