@@ -32,9 +32,10 @@ const LARGEST_PATTERNS = 5_000;
 
 /** Loads ajv and makes it ready. It yields to the event loop between the steps, so that no step holds it for long. */
 export async function createAjvKit(): Promise<AjvKit> {
+  const { Ajv, MissingRefError, _ } = await import("ajv");
+  await turn();
   const { Ajv2020 } = await import("ajv/dist/2020.js");
   await turn();
-  const { Ajv, MissingRefError, _ } = await import("ajv");
   const formats = await import("ajv-formats/dist/formats.js");
   const { fullFormats } = formats;
   await turn();

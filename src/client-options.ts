@@ -1,5 +1,6 @@
 /** What a host may set, on the client and on a call, and how the two become the rules of one operation. */
 
+import type { CacheMode } from "./cache.ts";
 import type { Clock } from "./clock.ts";
 import type { ExtraCapabilities, Implementation } from "./declarations.ts";
 import { UsageError } from "./errors.ts";
@@ -7,9 +8,12 @@ import type { RallyEvent } from "./events.ts";
 import type { QuestionLimits } from "./input-required.ts";
 import type { InputHandlers } from "./inputs.ts";
 import type { DiscoverResult, Tool } from "./mcp-types.ts";
+import type { CacheStore } from "./memory-cache.ts";
+import type { UncheckedOutput } from "./output.ts";
 import type { LogEntry, Progress, Timeouts } from "./pending.ts";
 import type { LogLevel } from "./protocol.ts";
 import { DEFAULT_REISSUE, type ReissueRules } from "./reissue.ts";
+import type { StandardSchema } from "./standard-schema.ts";
 import type { NotificationFrame, Transport } from "./transport.ts";
 import type { SchemaValidator } from "./validate.ts";
 import { isObject, type JsonObject, typeName } from "./wire.ts";
@@ -55,6 +59,21 @@ export interface ClientOptions {
   readonly validator?: SchemaValidator;
   /** Believe `readOnlyHint` and `idempotentHint` where the policy is "safe". Default false. */
   readonly trustAnnotations?: boolean;
+  /**
+   * Keeps results for as long as their server says (`ttlMs`, `cacheScope`): true for a store of the client's own, false for
+   * none, or a store. Cached results are frozen. Default true (CCH-01).
+   */
+  readonly cache?: boolean | CacheStore;
+  /**
+   * Whose results are whose, where the transport can't tell (a token function, for instance): a text for each
+   * authorization, such as the user's id; undefined for "do not cache what is private". Default: what the transport says.
+   */
+  readonly cachePartition?: string | ((context: unknown) => string | undefined);
+  /**
+   * What happens to a call whose tool has an `outputSchema` that cannot be used: "fail" fails it, "allow" gives its output
+   * unchecked, with an `output.unchecked` event. Default "fail" (SCH-01).
+   */
+  readonly uncheckedOutput?: UncheckedOutput;
   /** Metadata of the host for every request: an object, or a function called for every attempt. */
   readonly meta?: JsonObject | (() => JsonObject);
   readonly onEvent?: (event: RallyEvent) => void;
@@ -96,6 +115,18 @@ export interface CallOptions {
   /** The tool's definition, where no list was fetched. */
   readonly tool?: Tool | undefined;
   readonly applyDefaults?: boolean | undefined;
+  /** What this call makes of the cache. Default "use"; a call with a `meta` function of its own always bypasses it. */
+  readonly cache?: CacheMode | undefined;
+  readonly uncheckedOutput?: UncheckedOutput | undefined;
+}
+
+/** Options of `callTool`. `T` is the type of the structured content. */
+export interface ToolCallOptions<T = unknown> extends CallOptions {
+  /**
+   * Checks the structured content and gives it its type: any Standard Schema (Zod, Valibot, ArkType, …). What it makes of
+   * the value is what the result holds. It is not asked when the tool failed (`isError`).
+   */
+  readonly output?: StandardSchema<T> | undefined;
 }
 
 /** The defaults of {@link Timeouts}. */
@@ -175,6 +206,36 @@ export function checkClientOptions(options: ClientOptions): void {
   for (const [key, value] of Object.entries(options.limits ?? {})) checkNumber(value, `limits.${key}`);
   if (options.timeouts !== undefined) checkTimeouts(options.timeouts, "timeouts.");
   checkHandlers(options.inputs);
+  checkCache(options);
+  checkOneOf(options.uncheckedOutput, ["fail", "allow"], "uncheckedOutput");
+}
+
+function checkCache({ cache, cachePartition }: ClientOptions): void {
+  if (cache !== undefined && typeof cache !== "boolean") {
+    for (const method of ["get", "set", "delete", "keys"] as const) {
+      if (isObject(cache) && typeof cache[method] === "function") continue;
+      throw new UsageError("cache must be true, false, or a store with get, set, delete and keys", {
+        path: "cache",
+      });
+    }
+  }
+  if (
+    cachePartition !== undefined &&
+    typeof cachePartition !== "string" &&
+    typeof cachePartition !== "function"
+  ) {
+    throw new UsageError(`cachePartition must be a string or a function, not ${typeName(cachePartition)}`, {
+      path: "cachePartition",
+    });
+  }
+}
+
+/** Checks an option that is one of a few words; undefined is one that is not given. */
+export function checkOneOf(value: unknown, words: readonly string[], path: string): void {
+  if (value === undefined || words.includes(value as string)) return;
+  const list = words.map((word) => `"${word}"`).join(" or ");
+  const given = typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : typeName(value);
+  throw new UsageError(`${path} must be ${list}, not ${given}`, { path });
 }
 
 function checkTimeouts(timeouts: Partial<Timeouts>, prefix: string): void {

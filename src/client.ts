@@ -1,25 +1,18 @@
 /** The typed MCP surface over the engine. The only place where promises begin. */
 
+import { Caller, nameIn } from "./caller.ts";
 import {
   type CallOptions,
-  type ClientLimits,
   type ClientOptions,
   checkClientOptions,
-  checkHandlers,
-  DEFAULT_LIMITS,
-  DEFAULT_TIMEOUTS,
-  definedOf,
-  readReissue,
-  readTimeouts,
+  type ToolCallOptions,
 } from "./client-options.ts";
-import { systemClock } from "./clock.ts";
-import { type Continuation, readContinuation } from "./continuation.ts";
-import { type Declarations, declare, encodeHostMeta } from "./declarations.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { readContinuation } from "./continuation.ts";
 import { Engine } from "./engine.ts";
-import { ProtocolViolationError, SuspendedError, UsageError } from "./errors.ts";
+import { UsageError } from "./errors.ts";
 import { EventBus } from "./events.ts";
-import type { InputHandlers } from "./inputs.ts";
-import { type ListMethod, type ListOptions, readPages } from "./lists.ts";
+import type { ListMethod, ListOptions } from "./lists.ts";
 import { answersFor } from "./manual.ts";
 import type {
   CallToolResult,
@@ -34,33 +27,18 @@ import type {
   Tool,
 } from "./mcp-types.ts";
 import { Negotiation, readDiscovery } from "./negotiation.ts";
-import {
-  createOperation,
-  type OperationRules,
-  type OperationState,
-  type RoundInputs,
-  resumeOperation,
-} from "./operation.ts";
-import type { OperationSpec, SettledPhase, Timeouts } from "./pending.ts";
-import { nameParam } from "./protocol.ts";
-import type { ReissueRules } from "./reissue.ts";
-import { type EncodedParams, encodeNamedParams, encodeParams } from "./request.ts";
-import type { MirroredField } from "./transport.ts";
-import { createValidator } from "./validate.ts";
-import { isObject, type JsonObject, typeName } from "./wire.ts";
-
-/** What `begin` and `resume` give. */
-export type Outcome<R = Result> =
-  | { readonly status: "complete"; readonly result: R }
-  | {
-      readonly status: "input_required";
-      /** The input requests by key; absent when the server gave only state. */
-      readonly inputRequests?: Readonly<
-        Record<string, { readonly method: string; readonly params?: JsonObject }>
-      >;
-      /** Plain JSON for {@link Client.resume}. It holds secrets. */
-      readonly continuation: Continuation;
-    };
+import { resumeOperation } from "./operation.ts";
+import { ignore, type Outcome } from "./outcome.ts";
+import { applyStandardSchema } from "./output.ts";
+import { NO_MIRRORED, Planner } from "./planner.ts";
+import { encodeNamedParams, encodeParams } from "./request.ts";
+import { isStandardSchema } from "./standard-schema.ts";
+import type { Subscription } from "./subscription.ts";
+import type { SubscriptionFilter } from "./subscription-filter.ts";
+import { type SubscribeOptions, Subscriptions } from "./subscriptions.ts";
+import type { NotificationFrame } from "./transport.ts";
+import { createValidator, type SchemaValidator } from "./validate.ts";
+import { isObject, typeName } from "./wire.ts";
 
 /** One pending operation, as a host may show it. */
 export interface OperationView {
@@ -77,23 +55,7 @@ export interface OperationView {
   readonly inputs: readonly string[];
 }
 
-/** How a client runs one operation; the pieces of it that differ from call to call. */
-interface Run {
-  readonly method: string;
-  readonly params: EncodedParams;
-  readonly name: string | undefined;
-  readonly mirrored: readonly MirroredField[];
-  readonly options: CallOptions;
-  readonly manual: boolean;
-  /** Going on from a continuation. */
-  readonly initial?: OperationState;
-  readonly isProbe?: boolean;
-  readonly settled: OperationSpec["settled"];
-}
-
 const NO_OPTIONS: CallOptions = {};
-const NO_MIRRORED: readonly MirroredField[] = [];
-const NO_INPUTS: RoundInputs = { responses: undefined, requestState: undefined };
 
 /**
  * Makes a client for one server. Nothing is sent until the first call.
@@ -116,55 +78,101 @@ export class Client {
   /** The name of the server, as handlers and continuations see it. */
   readonly peer: string;
   readonly #options: ClientOptions;
+  readonly #clock: Clock;
+  readonly #planner: Planner;
+  readonly #validator: SchemaValidator;
+  readonly #caller: Caller;
   readonly #engine: Engine;
-  readonly #negotiation: Negotiation;
-  readonly #limits: ClientLimits;
-  readonly #timeouts: Timeouts;
-  readonly #reissue: ReissueRules;
-  readonly #declarations: Declarations;
-  readonly #hostMeta: string | (() => string);
-  readonly #resultTypes: ReadonlySet<string> | undefined;
-  readonly #events: EventBus;
+  readonly #subscriptions: Subscriptions;
 
   /** Use {@link createClient}. */
   constructor(options: ClientOptions) {
+    const { transport, discovery, probeMs = 10_000 } = options;
+    const clock = options.clock ?? systemClock;
+    const events = new EventBus(options.onEvent);
+    const negotiation = new Negotiation(options.protocolVersions);
+    if (discovery !== undefined) adoptKnown(discovery, negotiation);
+    const shared = transport.shared === true;
+    const probes = discovery === undefined;
     this.#options = options;
-    this.peer = options.peer ?? options.transport.peer;
-    this.#limits = { ...DEFAULT_LIMITS, ...definedOf(options.limits) };
-    this.#timeouts = { ...DEFAULT_TIMEOUTS, ...definedOf(options.timeouts) };
-    this.#reissue = readReissue(options.reissue);
-    this.#declarations = declare({ ...options.inputs }, options.info, options.capabilities ?? {});
-    const { meta } = options;
-    this.#hostMeta = typeof meta === "function" ? () => encodeHostMeta(meta()) : encodeHostMeta(meta);
-    const resultTypes = options.capabilities?.resultTypes;
-    this.#resultTypes = resultTypes === undefined ? undefined : new Set(resultTypes);
-    this.#negotiation = new Negotiation(options.protocolVersions);
-    if (options.discovery !== undefined) this.#adoptKnown(options.discovery);
-    const probeMs = options.probeMs ?? 10_000;
-    this.#events = new EventBus(options.onEvent);
+    this.#clock = clock;
+    this.peer = options.peer ?? transport.peer;
+    this.#planner = new Planner(options, this.peer);
+    this.#validator = options.validator ?? createValidator();
+    const { peer } = this;
+    const parts = {
+      options,
+      peer,
+      clock,
+      events,
+      planner: this.#planner,
+      negotiation,
+      validator: this.#validator,
+    };
+    this.#caller = new Caller(parts);
     this.#engine = new Engine({
-      transport: options.transport,
-      clock: options.clock ?? systemClock,
-      events: this.#events,
-      negotiation: this.#negotiation,
-      validator: options.validator ?? createValidator(),
-      messageBytes: this.#limits.messageBytes,
-      pendingOperations: this.#limits.pendingOperations,
-      probes: options.discovery === undefined,
+      transport,
+      clock,
+      events,
+      negotiation,
+      validator: this.#validator,
+      messageBytes: this.#planner.limits.messageBytes,
+      pendingOperations: this.#planner.limits.pendingOperations,
+      probes,
       probeMs,
-      probeSpec: (settled) => this.#probeSpec(probeMs, settled),
-      onDiscovery: (result) => this.#adopt(result),
+      probeSpec: (settled) => this.#planner.planProbe(probeMs, settled),
+      onDiscovery: (result) => this.#caller.adopt(result),
       onLog: options.onLog,
-      onNotification: (frame) => options.onNotification?.(frame),
+      onNotification: (frame) => this.#notified(frame),
+    });
+    this.#caller.attach(this.#engine);
+    if (shared) {
+      // Behind a new link may be a server of another version.
+      this.#engine.watchLink((state) => {
+        if (state === "down") this.#missed();
+      });
+    }
+    this.#subscriptions = new Subscriptions({
+      engine: this.#engine,
+      shared,
+      probes,
+      clock,
+      events,
+      negotiation,
+      extensible: options.capabilities?.extensions !== undefined,
+      notified: (frame) => this.#notified(frame),
+      missed: () => this.#missed(),
     });
   }
 
   /**
    * Calls a tool and answers what its server asks on the way. `tools/call`.
    * {@link https://modelcontextprotocol.io/specification/2026-07-28/server/tools#calling-tools}
+   *
+   * The output is checked against the tool's `outputSchema`, when a list or `options.tool` told of it, and then against
+   * `options.output`, which also gives it its type. A {@link SchemaError} of either carries the result.
    */
-  callTool(name: string, args?: object, options: CallOptions = NO_OPTIONS): Promise<CallToolResult> {
-    return this.#callNamed("tools/call", name, args, options) as Promise<CallToolResult>;
+  callTool<T = unknown>(
+    name: string,
+    args?: object,
+    options: ToolCallOptions<T> = NO_OPTIONS,
+  ): Promise<CallToolResult<T>> {
+    const { output } = options;
+    if (output === undefined) {
+      return this.#callNamed("tools/call", name, args, options) as Promise<CallToolResult<T>>;
+    }
+    const checked = this.#attempt<CallToolResult<T>>(() => {
+      if (!isStandardSchema(output)) {
+        throw new UsageError(
+          `output must be a Standard Schema, not ${typeName(output)}; give a JSON Schema as \`tool: { name, inputSchema, outputSchema }\``,
+          { path: "output" },
+        );
+      }
+      const called = this.#callNamed("tools/call", name, args, options) as Promise<CallToolResult>;
+      return called.then((result) => applyStandardSchema(output, name, result));
+    });
+    checked.catch(ignore);
+    return checked;
   }
 
   /** Gets a prompt. `prompts/get`. {@link https://modelcontextprotocol.io/specification/2026-07-28/server/prompts#getting-a-prompt} */
@@ -177,7 +185,7 @@ export class Client {
     return this.#attempt<ReadResourceResult>(() => {
       if (typeof uri !== "string")
         throw new UsageError(`uri must be a string, not ${typeName(uri)}`, { path: "uri" });
-      return this.#run<ReadResourceResult>("resources/read", encodeParams({ uri }), uri, options);
+      return this.#caller.run<ReadResourceResult>("resources/read", encodeParams({ uri }), uri, options);
     });
   }
 
@@ -193,22 +201,22 @@ export class Client {
 
   /** Every tool, or one page with `{ cursor }`. `tools/list`. */
   listTools(options: ListOptions = {}): Promise<Tool[]> {
-    return this.#list<Tool>("tools/list", "tools", options);
+    return this.#caller.list<Tool>("tools/list", "tools", options);
   }
 
   /** Every prompt, or one page with `{ cursor }`. `prompts/list`. */
   listPrompts(options: ListOptions = {}): Promise<Prompt[]> {
-    return this.#list<Prompt>("prompts/list", "prompts", options);
+    return this.#caller.list<Prompt>("prompts/list", "prompts", options);
   }
 
   /** Every resource, or one page with `{ cursor }`. `resources/list`. */
   listResources(options: ListOptions = {}): Promise<Resource[]> {
-    return this.#list<Resource>("resources/list", "resources", options);
+    return this.#caller.list<Resource>("resources/list", "resources", options);
   }
 
   /** Every resource template, or one page with `{ cursor }`. `resources/templates/list`. */
   listResourceTemplates(options: ListOptions = {}): Promise<ResourceTemplate[]> {
-    return this.#list<ResourceTemplate>("resources/templates/list", "resourceTemplates", options);
+    return this.#caller.list<ResourceTemplate>("resources/templates/list", "resourceTemplates", options);
   }
 
   /**
@@ -216,15 +224,7 @@ export class Client {
    * `maxPages` (LST-01). {@link https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination}
    */
   pages(method: ListMethod, options: ListOptions = {}): AsyncIterable<Result> {
-    return readPages(
-      method,
-      options,
-      (params, call) => this.request(method, params, call),
-      (reason) => {
-        if (!this.#events.watched) return;
-        this.#events.publish({ type: "list.stopped", method, reason, atMs: performance.now() });
-      },
-    );
+    return this.#caller.pages(method, options);
   }
 
   /**
@@ -235,7 +235,7 @@ export class Client {
   request(method: string, params?: object, options: CallOptions = NO_OPTIONS): Promise<Result> {
     return this.#attempt<Result>(() => {
       const encoded = encodeParams(params);
-      return this.#run<Result>(method, encoded, nameIn(method, encoded.text), options);
+      return this.#caller.run<Result>(method, encoded, nameIn(method, encoded.text), options);
     });
   }
 
@@ -247,7 +247,9 @@ export class Client {
     return this.#attempt<Outcome>(() => {
       const encoded = encodeParams(params);
       const name = nameIn(method, encoded.text);
-      return this.#manual({ method, params: encoded, name, mirrored: NO_MIRRORED, options });
+      const tool = this.#caller.toolCall(method, name, encoded.text, options);
+      const mirrored = tool?.mirrored ?? NO_MIRRORED;
+      return this.#caller.manual({ method, params: encoded, name, mirrored, tool, options });
     });
   }
 
@@ -266,22 +268,41 @@ export class Client {
     const read = readContinuation(continuation, this.peer);
     const { method, params, name, mirrored, rounds, requestState } = read.continuation;
     const responses = await answersFor(read, inputResponses, {
-      validator: this.#options.validator ?? createValidator(),
+      validator: this.#validator,
       applyDefaults: options.applyDefaults ?? this.#options.applyDefaults ?? false,
     });
-    return this.#manual({
+    return this.#caller.manual({
       method,
       params: { text: params, meta: undefined, responses: undefined, requestState: undefined },
       name,
       mirrored: mirrored ?? NO_MIRRORED,
+      tool: this.#caller.toolCall(method, name, params, options, mirrored ?? NO_MIRRORED),
       options,
       initial: resumeOperation(rounds, { responses, requestState }, mirrored ?? NO_MIRRORED),
     });
   }
 
+  /**
+   * Listens for changes: `subscriptions/listen`. Iterate over what it gives; leaving the loop closes it. A lost stream is
+   * listened to again under the same handle, and a `gap` item says that changes may have been missed (SUB-01).
+   * {@link https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions}
+   *
+   * @throws {UsageError} when the filter or an option cannot work; nothing is sent then.
+   * @example
+   * for await (const item of client.subscribe({ toolsListChanged: true })) {
+   *   if (item.type === "gap" || item.method === "notifications/tools/list_changed") tools = await client.listTools();
+   * }
+   */
+  subscribe(filter: SubscriptionFilter, options: SubscribeOptions = {}): Subscription {
+    return this.#subscriptions.open(filter, options, () => ({
+      declarations: this.#planner.declared(options),
+      hostMeta: this.#planner.metaOf(undefined, options),
+    }));
+  }
+
   /** What is pending, by logical operation. */
   get operations(): readonly OperationView[] {
-    const now = (this.#options.clock ?? systemClock).now();
+    const now = this.#clock.now();
     const views: OperationView[] = [];
     for (const { id, method, state, spec, startedAt } of this.#engine.operations) {
       if (spec.isProbe) continue;
@@ -296,6 +317,7 @@ export class Client {
 
   /** Ends what is pending with a ClosedError, closes the transport, and resolves within a bounded time. Idempotent. */
   close(): Promise<void> {
+    this.#subscriptions.close();
     return this.#engine.close();
   }
 
@@ -304,7 +326,16 @@ export class Client {
     await this.close();
   }
 
-  // --- how an operation is made ---------------------------------------------------------------------------------------
+  /** Every notification that is neither progress nor a log entry passes here, whichever way it came. */
+  #notified(frame: NotificationFrame): unknown {
+    this.#caller.cache?.notified(frame);
+    return this.#options.onNotification?.(frame);
+  }
+
+  /** Changes may have gone unnoticed: what is cached is no longer to be trusted. */
+  #missed(): void {
+    this.#caller.cache?.evictAll();
+  }
 
   #callNamed(method: string, name: string, args: object | undefined, options: CallOptions): Promise<Result> {
     return this.#attempt<Result>(() => {
@@ -313,7 +344,7 @@ export class Client {
       }
       const text = encodeNamedParams(name, args);
       const params = { text, meta: undefined, responses: undefined, requestState: undefined };
-      return this.#run<Result>(method, params, name, options);
+      return this.#caller.run<Result>(method, params, name, options);
     });
   }
 
@@ -325,184 +356,15 @@ export class Client {
       return Promise.reject(error);
     }
   }
+}
 
-  #run<R>(method: string, params: EncodedParams, name: string | undefined, options: CallOptions): Promise<R> {
-    return promised<R>((resolve, reject) => {
-      this.#start({
-        method,
-        params,
-        name,
-        mirrored: NO_MIRRORED,
-        options,
-        manual: false,
-        settled: (phase) => {
-          if (phase.at === "succeeded") resolve(phase.result as R);
-          else reject(phase.at === "suspended" ? suspendedError(phase, method) : phase.error);
-        },
-      });
+function adoptKnown(discovery: DiscoverResult, negotiation: Negotiation): void {
+  const known = isObject(discovery) ? readDiscovery(discovery) : undefined;
+  if (known === undefined) {
+    throw new UsageError("discovery must be a result of server/discover, with supportedVersions", {
+      path: "discovery",
     });
   }
-
-  #manual(run: Omit<Run, "manual" | "settled">): Promise<Outcome> {
-    return promised<Outcome>((resolve, reject) => {
-      this.#start({
-        ...run,
-        manual: true,
-        settled: (phase) => {
-          if (phase.at === "succeeded") resolve({ status: "complete", result: phase.result });
-          else if (phase.at === "suspended") resolve(outcomeOf(phase));
-          else reject(phase.error);
-        },
-      });
-    });
-  }
-
-  #start(run: Run): void {
-    this.#engine.start(this.#specOf(run));
-  }
-
-  #specOf(run: Run): OperationSpec {
-    const { method, params, name, mirrored, options } = run;
-    const defaults = this.#options;
-    const declarations = this.#declared(options);
-    const rules: OperationRules = {
-      method,
-      params: params.text,
-      name,
-      peer: this.peer,
-      extraResultTypes: this.#resultTypes,
-      undeclared: declarations.undeclared,
-      maxRounds: options.maxRounds ?? defaults.maxRounds ?? 10,
-      maxRepeats: options.maxRepeats ?? defaults.maxRepeats ?? 2,
-      limits: this.#limits,
-      reissue: options.reissue === undefined ? this.#reissue : readReissue(options.reissue, this.#reissue),
-      repeatable: this.#isRepeatable(method, options),
-      manual: run.manual,
-      first:
-        params.responses === undefined && params.requestState === undefined
-          ? NO_INPUTS
-          : { responses: params.responses, requestState: params.requestState },
-    };
-    return {
-      rules,
-      initial: run.initial ?? createOperation(rules, mirrored),
-      declarations,
-      timeouts: readTimeouts(options, this.#timeouts),
-      applyDefaults: options.applyDefaults ?? defaults.applyDefaults ?? false,
-      signal: options.signal,
-      hostMeta: this.#metaOf(params.meta, options),
-      logLevel: options.logLevel,
-      context: options.context,
-      onProgress: options.onProgress,
-      onLog: options.onLog,
-      refreshMirrored: undefined,
-      isProbe: run.isProbe ?? false,
-      settled: run.settled,
-    };
-  }
-
-  #declared(options: CallOptions): Declarations {
-    if (options.inputs === undefined) return this.#declarations;
-    checkHandlers(options.inputs);
-    const merged: InputHandlers = { ...this.#options.inputs, ...definedOf(options.inputs) };
-    return declare(merged, this.#options.info, this.#options.capabilities ?? {});
-  }
-
-  #metaOf(own: JsonObject | undefined, options: CallOptions): string | (() => string) {
-    const { meta } = options;
-    if (meta === undefined && own === undefined) return this.#hostMeta;
-    const base = this.#options.meta;
-    if (typeof base !== "function" && typeof meta !== "function") return encodeHostMeta(base, own, meta);
-    const call = (part: typeof base) => (typeof part === "function" ? part() : part);
-    return () => encodeHostMeta(call(base), own, call(meta));
-  }
-
-  #isRepeatable(method: string, options: CallOptions): boolean {
-    if (method !== "tools/call" || options.repeatable === true) return true;
-    if (this.#options.trustAnnotations !== true) return false;
-    const hints = options.tool?.annotations;
-    return hints?.readOnlyHint === true || hints?.idempotentHint === true;
-  }
-
-  async #list<T>(method: ListMethod, member: string, options: ListOptions): Promise<T[]> {
-    const items: T[] = [];
-    for await (const page of this.pages(method, options)) {
-      for (const item of page[member] as T[]) items.push(item);
-      if (options.cursor !== undefined) break;
-    }
-    return items;
-  }
-
-  // --- discovery ------------------------------------------------------------------------------------------------------
-
-  #probeSpec(probeMs: number, settled: OperationSpec["settled"]): OperationSpec {
-    return this.#specOf({
-      method: "server/discover",
-      params: encodeParams(undefined),
-      name: undefined,
-      mirrored: NO_MIRRORED,
-      options: { attemptMs: probeMs, reissue: "never", resetOnProgress: false },
-      manual: false,
-      isProbe: true,
-      settled,
-    });
-  }
-
-  #adopt(result: JsonObject) {
-    const discovery = readDiscovery(result);
-    if (discovery !== undefined) return this.#negotiation.adopt(discovery);
-    return new ProtocolViolationError("the discovery lists no versions", "result.supportedVersions");
-  }
-
-  #adoptKnown(discovery: DiscoverResult): void {
-    if (!isObject(discovery) || readDiscovery(discovery) === undefined) {
-      throw new UsageError("discovery must be a result of server/discover, with supportedVersions", {
-        path: "discovery",
-      });
-    }
-    // A discovery without a common version may be out of date: the first answer will tell.
-    this.#negotiation.adopt(discovery);
-  }
-}
-
-/** A promise whose rejection is the caller's to handle, and never an unhandled one before the caller had the chance. */
-function promised<R>(
-  start: (resolve: (value: R) => void, reject: (error: unknown) => void) => void,
-): Promise<R> {
-  let resolve!: (value: R) => void;
-  let reject!: (error: unknown) => void;
-  const promise = new Promise<R>((onResult, onError) => {
-    resolve = onResult;
-    reject = onError;
-  });
-  start(resolve, (error) => {
-    // Where `close()` ends a call before its caller could attach a handler, Node would end the process (SAF-02).
-    promise.catch(ignore);
-    reject(error);
-  });
-  return promise;
-}
-
-function ignore(): void {}
-
-/** The name that a binding mirrors, read from the encoded text: what is mirrored can't differ from what is sent. */
-function nameIn(method: string, params: string): string | undefined {
-  const key = nameParam(method);
-  if (key === undefined) return undefined;
-  const value = (JSON.parse(`{${params}}`) as JsonObject)[key];
-  return typeof value === "string" ? value : undefined;
-}
-
-function outcomeOf({ continuation }: Extract<SettledPhase, { at: "suspended" }>): Outcome {
-  const { inputRequests } = continuation;
-  return { status: "input_required", ...(inputRequests !== undefined && { inputRequests }), continuation };
-}
-
-function suspendedError(phase: Extract<SettledPhase, { at: "suspended" }>, method: string): SuspendedError {
-  const keys = phase.open.map((key) => JSON.stringify(key)).join(", ");
-  return new SuspendedError(
-    `${method} needs an input that was left to the host (${keys.slice(0, 300)}). Answer it with client.resume(error.continuation, { key: answer }).`,
-    phase.open,
-    phase.continuation,
-  );
+  // A discovery without a common version may be out of date: the first answer will tell.
+  negotiation.adopt(known);
 }

@@ -5,6 +5,7 @@
 
 import { ProtocolViolationError, UsageError } from "./errors.ts";
 import { type InputRequest, readQuestion } from "./input-required.ts";
+import { showValue } from "./show.ts";
 import type { MirroredField } from "./transport.ts";
 import { isObject, type JsonObject, typeName } from "./wire.ts";
 
@@ -82,7 +83,7 @@ export function readContinuation(value: unknown, peer: string): ReadContinuation
   if (!isObject(value)) throw damaged("continuation", `it must be an object, not ${typeName(value)}`);
   if (value.version !== 1) {
     throw new UsageError(
-      `the continuation is of version ${JSON.stringify(value.version)?.slice(0, 20)}, and this package reads version 1; resume it with the version that wrote it`,
+      `the continuation is of version ${showValue(value.version, 20)}, and this package reads version 1; resume it with the version that wrote it`,
       { path: "continuation.version" },
     );
   }

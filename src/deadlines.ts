@@ -15,22 +15,26 @@ const EARLY_MS = 1;
  */
 export class Deadlines<T extends Due> {
   readonly #clock: Clock;
-  readonly #items: ReadonlyMap<unknown, T>;
+  readonly #items: Iterable<T>;
   readonly #onDue: (item: T) => void;
   readonly #fire = () => this.#run();
   #timer: TimerHandle | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
 
-  constructor(clock: Clock, items: ReadonlyMap<unknown, T>, onDue: (item: T) => void) {
+  constructor(clock: Clock, items: Iterable<T>, onDue: (item: T) => void) {
     this.#clock = clock;
     this.#items = items;
     this.#onDue = onDue;
   }
 
-  /** Sets when `item` is due. An item that is due later than the timer is found when the timer fires. */
-  arm(item: T, dueAt: number): void {
+  /**
+   * Sets when `item` is due. An item that is due later than the timer is found when the timer fires.
+   *
+   * @param now a reading of the clock that the caller has just taken
+   */
+  arm(item: T, dueAt: number, now: number): void {
     item.dueAt = dueAt;
-    if (dueAt < this.#timerAt) this.#set(dueAt);
+    if (dueAt < this.#timerAt) this.#set(dueAt, now);
   }
 
   /** Stops the timer: nothing is pending any more. */
@@ -41,25 +45,25 @@ export class Deadlines<T extends Due> {
     this.#timerAt = Number.POSITIVE_INFINITY;
   }
 
-  #set(dueAt: number): void {
+  #set(dueAt: number, now: number): void {
     if (this.#timer !== undefined) this.#clock.clearTimer(this.#timer);
     this.#timerAt = dueAt;
-    this.#timer = this.#clock.setTimer(this.#fire, Math.max(0, dueAt - this.#clock.now()));
+    this.#timer = this.#clock.setTimer(this.#fire, Math.max(0, dueAt - now));
   }
 
   #run(): void {
     this.#timer = undefined;
     this.#timerAt = Number.POSITIVE_INFINITY;
-    const now = this.#clock.now() + EARLY_MS;
+    const latest = this.#clock.now() + EARLY_MS;
     const due: T[] = [];
-    for (const item of this.#items.values()) if (item.dueAt <= now) due.push(item);
+    for (const item of this.#items) if (item.dueAt <= latest) due.push(item);
     for (const item of due) {
-      if (item.dueAt > now) continue;
+      if (item.dueAt > latest) continue;
       item.dueAt = Number.POSITIVE_INFINITY;
       this.#onDue(item);
     }
     let next = Number.POSITIVE_INFINITY;
-    for (const item of this.#items.values()) if (item.dueAt < next) next = item.dueAt;
-    if (next < this.#timerAt) this.#set(next);
+    for (const item of this.#items) if (item.dueAt < next) next = item.dueAt;
+    if (next < this.#timerAt) this.#set(next, this.#clock.now());
   }
 }

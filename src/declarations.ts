@@ -44,12 +44,16 @@ export function declare(
   info: Implementation,
   extra: ExtraCapabilities,
 ): Declarations {
-  const capabilities = deriveCapabilities(handlers, extra);
+  const { sample } = handlers;
+  // A copy: what is declared and what is answered must not part when the host changes its object meanwhile.
+  const frozen =
+    typeof sample === "object" && sample !== null ? { ...handlers, sample: { ...sample } } : handlers;
+  const capabilities = deriveCapabilities(frozen, extra);
   return {
-    handlers,
+    handlers: frozen,
     capabilities,
     metaTail: `"${META.clientInfo}":${JSON.stringify(info)},"${META.clientCapabilities}":${JSON.stringify(capabilities)}`,
-    undeclared: (request) => describeUndeclared(request, handlers),
+    undeclared: (request) => describeUndeclared(request, frozen),
   };
 }
 
@@ -137,6 +141,13 @@ export function encodeHostMeta(...parts: readonly unknown[]): string {
     if (part === undefined || part === null) continue;
     if (!isObject(part)) {
       throw new UsageError(`meta must be an object, not ${typeName(part)}`, { path: "meta" });
+    }
+    if (typeof part.then === "function") {
+      // Its rejection would otherwise be nobody's (SAF-02).
+      Promise.resolve(part).catch(() => {});
+      throw new UsageError("meta must be an object, not a promise: the function must give it at once", {
+        path: "meta",
+      });
     }
     for (const key of Object.keys(part)) {
       if (!RESERVED_META.has(key) && part[key] !== undefined) {

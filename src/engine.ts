@@ -29,12 +29,14 @@ import { encodeResponses, type Gathered, gatherInputs } from "./inputs.ts";
 import { LinkGate } from "./link-gate.ts";
 import { type Negotiation, recoveryFor } from "./negotiation.ts";
 import { type Effect, isTerminal, type OperationEvent, reduce } from "./operation.ts";
+import { OperationList } from "./operation-list.ts";
 import {
   Attempt,
   type Dispatcher,
   type LogEntry,
   type OperationSpec,
   PendingOperation,
+  type Progress,
   type SettledPhase,
 } from "./pending.ts";
 import { Reporter } from "./reporter.ts";
@@ -91,7 +93,8 @@ export interface StreamRequest {
 /** A running stream. */
 export interface StreamHandle {
   readonly wireId: WireId;
-  cancel(reason: string): void;
+  /** As {@link Exchange.cancel}. */
+  cancel(reason: string, options?: { readonly silent?: boolean }): void;
 }
 
 /** A stream that waits at the gate. */
@@ -103,6 +106,9 @@ interface WaitingStream {
 /** What waits at the gate. */
 type GateMember = PendingOperation | WaitingStream;
 
+/** An object that is still being put together. */
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
 const NEVER = Number.POSITIVE_INFINITY;
 
 /** The engine of one client. */
@@ -113,7 +119,7 @@ export class Engine implements Dispatcher, TransportHost {
   readonly #clock: Clock;
   readonly #report: Reporter;
   readonly #negotiation: Negotiation;
-  readonly #operations = new Map<number, PendingOperation>();
+  readonly #operations = new OperationList<PendingOperation>();
   readonly #deadlines: Deadlines<PendingOperation>;
   readonly #aborts = new AbortHub();
   readonly #gate: LinkGate<GateMember>;
@@ -148,7 +154,7 @@ export class Engine implements Dispatcher, TransportHost {
 
   /** What is pending, probes included. */
   get operations(): Iterable<PendingOperation> {
-    return this.#operations.values();
+    return this.#operations;
   }
 
   /** Starts an operation; `spec.settled` is called exactly once. */
@@ -156,7 +162,7 @@ export class Engine implements Dispatcher, TransportHost {
     const operation = new PendingOperation(++this.#lastOperationId, spec, this.#clock.now(), this);
     const refusal = this.#refusal(spec);
     if (refusal !== undefined) return spec.settled(refusal, operation);
-    this.#operations.set(operation.id, operation);
+    this.#operations.add(operation);
     if (spec.isProbe) this.#probing = operation;
     if (spec.signal !== undefined) this.#aborts.join(spec.signal, operation);
     this.#report.started(operation);
@@ -204,7 +210,8 @@ export class Engine implements Dispatcher, TransportHost {
     const before = operation.state;
     const { state, effects } = reduce(before, event, operation.spec.rules);
     if (state.phase !== before.phase) {
-      operation.leave(before.phase, this.#clock.now());
+      // An operation that only now begins has just read the clock.
+      operation.leave(before.phase, before.phase.at === "idle" ? operation.startedAt : this.#clock.now());
       operation.dueAt = NEVER;
     }
     operation.state = state;
@@ -240,25 +247,27 @@ export class Engine implements Dispatcher, TransportHost {
     const { attemptMs, attemptMaxMs } = operation.spec.timeouts;
     operation.heardAt = now;
     operation.attemptMaxAt = attemptMaxMs === undefined ? NEVER : now + attemptMaxMs;
-    this.#armAttempt(operation, attemptMs === undefined ? NEVER : now + attemptMs);
-    if (this.#gate.isOpen || operation.spec.isProbe) this.#issue(operation);
+    this.#armAttempt(operation, attemptMs === undefined ? NEVER : now + attemptMs, now);
+    if (this.#gate.isOpen || operation.spec.isProbe) this.#issue(operation, now);
     else this.#gate.wait(operation);
   }
 
-  #armAttempt(operation: PendingOperation, attemptDueAt: number): void {
-    this.#deadlines.arm(operation, Math.min(attemptDueAt, operation.attemptMaxAt, operation.operationDueAt));
+  #armAttempt(operation: PendingOperation, attemptDueAt: number, now: number): void {
+    const dueAt = Math.min(attemptDueAt, operation.attemptMaxAt, operation.operationDueAt);
+    this.#deadlines.arm(operation, dueAt, now);
   }
 
   /** Let through by the gate. What a host did when another was let through may have ended this one meanwhile. */
   #passed(operation: PendingOperation): void {
     if (isTerminal(operation.state.phase)) return;
-    if (operation.reducing) return this.#issue(operation);
+    const now = this.#clock.now();
+    if (operation.reducing) return this.#issue(operation, now);
     operation.reducing = true;
-    this.#issue(operation);
+    this.#issue(operation, now);
     this.#drain(operation);
   }
 
-  #issue(operation: PendingOperation): void {
+  #issue(operation: PendingOperation, now: number): void {
     const { spec, state } = operation;
     const { rules } = spec;
     const wireId = ++this.#lastWireId;
@@ -269,25 +278,26 @@ export class Engine implements Dispatcher, TransportHost {
     } catch (cause) {
       return this.#dispatch(operation, { type: "stop", error: metaFailed(cause) });
     }
-    const attempt = new Attempt(operation, wireId, this.#clock.now(), this);
+    const attempt = new Attempt(operation, wireId, now, this);
     operation.attempt = attempt;
     operation.version = version;
     const { challenge } = operation;
     operation.challenge = undefined;
-    const request: ExchangeRequest = {
+    const request: Writable<ExchangeRequest> = {
       id: wireId,
       method: rules.method,
       protocolVersion: version,
       body,
       mirrored: state.mirrored,
-      ...(rules.name !== undefined && { name: rules.name }),
-      ...(spec.context !== undefined && { context: spec.context }),
-      ...(challenge !== undefined && { challenge }),
     };
+    // Spreading what there may be into the literal would take longer than the rest of this function.
+    if (rules.name !== undefined) request.name = rules.name;
+    if (spec.context !== undefined) request.context = spec.context;
+    if (challenge !== undefined) request.challenge = challenge;
     this.#report.sent(attempt, body.length);
     this.#open(request, attempt, attempt);
     // A host's header function may have ended the operation from within: the exchange it left behind is given up.
-    if (operation.attempt !== attempt) attempt.handle?.cancel("the operation has ended");
+    if (operation.attempt !== attempt) this.#abandon(attempt.handle, "the operation has ended");
   }
 
   #encode(operation: PendingOperation, id: WireId, protocolVersion: string): string {
@@ -325,8 +335,13 @@ export class Engine implements Dispatcher, TransportHost {
     this.#report.attemptEnded(attempt, {
       outcome: event.type === "attemptTimeout" ? "timeout" : "cancelled",
     });
+    this.#abandon(attempt.handle, cancelReason(event));
+  }
+
+  /** Cancels an exchange. A transport that throws has broken its contract, and that must not keep the caller waiting. */
+  #abandon(handle: Exchange | undefined, reason: string): void {
     try {
-      attempt.handle?.cancel(cancelReason(event));
+      handle?.cancel(reason);
     } catch (error) {
       this.anomaly("transport-threw", { in: "cancel", message: clip(String(error)) });
     }
@@ -398,21 +413,18 @@ export class Engine implements Dispatcher, TransportHost {
     }
     attempt.lastProgress = progress;
     if (resetOnProgress && attemptMs !== undefined)
-      this.#armAttempt(operation, operation.heardAt + attemptMs);
+      this.#armAttempt(operation, operation.heardAt + attemptMs, operation.heardAt);
     if (onProgress === undefined) return;
-    callHost(onProgress, {
-      progress,
-      ...(typeof total === "number" && { total }),
-      ...(typeof message === "string" && { message }),
-      round: attempt.round,
-      attempt: attempt.number,
-    });
+    const report: Writable<Progress> = { progress, round: attempt.round, attempt: attempt.number };
+    if (typeof total === "number") report.total = total;
+    if (typeof message === "string") report.message = message;
+    callHost(onProgress, report);
   }
 
   // --- recovery, inputs, pauses ---------------------------------------------------------------------------------
 
   #recover(operation: PendingOperation): void {
-    this.#deadlines.arm(operation, operation.operationDueAt);
+    this.#deadlines.arm(operation, operation.operationDueAt, operation.phaseAt);
     const { phase } = operation.state;
     if (phase.at !== "recovering") return;
     switch (phase.kind) {
@@ -445,7 +457,7 @@ export class Engine implements Dispatcher, TransportHost {
     const now = this.#clock.now();
     // The timer may be late: a user is never asked on behalf of a call whose time is over (MRTR-17).
     if (now >= operation.operationDueAt) return this.#operationDue(operation, now);
-    this.#deadlines.arm(operation, operation.operationDueAt);
+    this.#deadlines.arm(operation, operation.operationDueAt, now);
     const controller = new AbortController();
     operation.inputs = controller;
     const requests = phase.question.requests ?? [];
@@ -513,7 +525,7 @@ export class Engine implements Dispatcher, TransportHost {
     if (resumeAt >= operation.operationDueAt && phase.error !== undefined) {
       return this.#dispatch(operation, { type: "stop", error: phase.error });
     }
-    this.#deadlines.arm(operation, Math.min(resumeAt, operation.operationDueAt));
+    this.#deadlines.arm(operation, Math.min(resumeAt, operation.operationDueAt), operation.phaseAt);
   }
 
   #due(operation: PendingOperation): void {
@@ -537,7 +549,7 @@ export class Engine implements Dispatcher, TransportHost {
   // --- the end --------------------------------------------------------------------------------------------------
 
   #settle(operation: PendingOperation): void {
-    this.#operations.delete(operation.id);
+    this.#operations.remove(operation);
     const { spec } = operation;
     if (spec.isProbe) this.#probing = undefined;
     if (spec.signal !== undefined) this.#aborts.leave(spec.signal, operation);
@@ -552,6 +564,11 @@ export class Engine implements Dispatcher, TransportHost {
     this.#dispatch(operation, { type: "cancel", error: cancelled(reason) });
   }
 
+  /** Whether {@link close} was called. */
+  get isClosed(): boolean {
+    return this.#closing !== undefined;
+  }
+
   /** Ends everything that is pending with a ClosedError and closes the transport. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#closeNow();
@@ -561,7 +578,7 @@ export class Engine implements Dispatcher, TransportHost {
   async #closeNow(): Promise<void> {
     // One turn later `#closing` is set, so that nothing a host starts while its calls are being ended gets through.
     await undefined;
-    for (const operation of [...this.#operations.values()]) {
+    for (const operation of [...this.#operations]) {
       const delivery = operation.version === "" ? "not-sent" : "unknown";
       this.#dispatch(operation, { type: "stop", error: clientClosed(delivery) });
     }
@@ -578,7 +595,7 @@ export class Engine implements Dispatcher, TransportHost {
   /** A shared channel does not tell whose a log entry is: the one operation that wants any, or nobody's (LOG-01). */
   #onlyLogger(): ((entry: LogEntry) => void) | undefined {
     let only: PendingOperation | undefined;
-    for (const operation of this.#operations.values()) {
+    for (const operation of this.#operations) {
       if (operation.spec.logLevel === undefined) continue;
       if (only !== undefined) return undefined;
       only = operation;
@@ -680,16 +697,16 @@ export class Engine implements Dispatcher, TransportHost {
       };
       this.#open(request, sink, holder);
       // A host's header function may have cancelled it from within.
-      if (holder.cancelled) (holder.handle as Exchange | undefined)?.cancel("the stream was closed");
+      if (holder.cancelled) this.#abandon(holder.handle, "the stream was closed");
     };
     const waiting: WaitingStream = { open, refuse: fail };
     queueMicrotask(() => (this.#gate.isOpen ? open() : holder.cancelled || this.#gate.wait(waiting)));
     return {
       wireId,
-      cancel: (reason) => {
+      cancel: (reason, options) => {
         holder.cancelled = true;
         this.#gate.leave(waiting);
-        holder.handle?.cancel(reason);
+        holder.handle?.cancel(reason, options);
       },
     };
   }

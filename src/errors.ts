@@ -39,7 +39,8 @@ export interface OperationInfo {
   readonly wireId?: number;
 }
 
-const BRAND = Symbol.for("mcp-rally.error");
+/** What marks the instances of a class in every copy of this package. */
+const BRANDS = new Map<unknown, symbol>();
 
 /** The base of every error of this package. */
 export abstract class RallyError extends Error {
@@ -52,14 +53,23 @@ export abstract class RallyError extends Error {
       message,
       options !== undefined && options.cause !== undefined ? { cause: options.cause } : undefined,
     );
-    Object.defineProperty(this, BRAND, { value: true });
-    Object.defineProperty(this, "name", { value: new.target.name, configurable: true });
   }
 
-  /** Whether `value` is an error of this package, of whichever copy of it. Safer than `instanceof` across bundles. */
+  /** Whether `value` is an error of this package, of whichever copy of it; `instanceof` tells the same. */
   static is(value: unknown): value is RallyError {
-    return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[BRAND] === true;
+    return typeof value === "object" && value !== null && BRANDS.get(RallyError)! in value;
   }
+}
+
+/**
+ * What `instanceof` does for these classes: it holds across copies of this package too, a host's own and the one of a library
+ * that made its transport. A subclass made elsewhere has no brand, and is told by its prototype as ever.
+ */
+function hasInstance(this: unknown, value: unknown): boolean {
+  const brand = BRANDS.get(this);
+  if (brand === undefined)
+    return Function.prototype[Symbol.hasInstance].call(this as typeof RallyError, value);
+  return typeof value === "object" && value !== null && brand in value;
 }
 
 /** The peer answered with a JSON-RPC error. The only error that comes from the peer itself. */
@@ -412,3 +422,35 @@ export class UsageError extends RallyError {
     if (details.path !== undefined) this.path = details.path;
   }
 }
+
+// The names are written out, as keys, since a minifier leaves of a class's own name a letter. They are on the prototypes,
+// where the names of the language's own errors are.
+for (const [name, errorClass] of Object.entries({
+  RallyError,
+  RpcError,
+  CapabilityRequiredError,
+  UnsupportedVersionError,
+  TransportError,
+  ConnectError,
+  ConnectionLostError,
+  HttpStatusError,
+  FrameError,
+  LegacyPeerError,
+  ProtocolViolationError,
+  InputError,
+  InputRepeatedError,
+  RoundLimitError,
+  SuspendedError,
+  SchemaError,
+  TimeoutError,
+  CancelledError,
+  LimitError,
+  ClosedError,
+  UsageError,
+})) {
+  const brand = Symbol.for(`mcp-rally.${name}`);
+  BRANDS.set(errorClass, brand);
+  Object.defineProperty(errorClass.prototype, brand, { value: true });
+  Object.defineProperty(errorClass.prototype, "name", { value: name, configurable: true, writable: true });
+}
+Object.defineProperty(RallyError, Symbol.hasInstance, { value: hasInstance });

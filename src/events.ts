@@ -73,11 +73,23 @@ export type RallyEvent =
   | ({ readonly type: "cache.stored"; readonly method: string; readonly ttlMs: number } & Stamped)
   | ({ readonly type: "cache.evicted"; readonly method: string; readonly entries: number } & Stamped)
   | ({ readonly type: "tool.rejected"; readonly tool: string; readonly reason: string } & Stamped)
+  | ({ readonly type: "output.unchecked"; readonly tool: string; readonly reason: string } & Stamped)
   | ({ readonly type: "list.stopped"; readonly method: string; readonly reason: string } & Stamped)
   | ({
       readonly type: "subscription.changed";
+      /** The subscription's own number, the same however often it listens again. */
       readonly subscriptionId: number;
       readonly state: "opening" | "open" | "lost" | "closed";
+      /** opening and open: the id of the listen request, which the protocol calls the subscription id. */
+      readonly wireId?: WireId;
+      /** open: what the server did not acknowledge. */
+      readonly refused?: readonly string[];
+      /** lost: the pause before the next listen request. */
+      readonly delayMs?: number;
+      /** closed: why. */
+      readonly reason?: string;
+      /** lost, and closed as failed: the error's code. */
+      readonly code?: string;
     } & Stamped)
   | ({ readonly type: "wire.anomaly"; readonly kind: AnomalyKind; readonly detail: unknown } & Stamped);
 
@@ -117,8 +129,9 @@ export class EventBus {
  */
 export function callHost<A extends unknown[]>(callback: (...args: A) => unknown, ...args: A): void {
   try {
-    const returned = callback(...args);
-    if (returned instanceof Promise) returned.catch(ignore);
+    const returned = callback(...args) as { then?: unknown } | null | undefined;
+    // Not only a Promise of this realm: whatever can be awaited can be rejected.
+    if (typeof returned?.then === "function") returned.then(ignore, ignore);
   } catch {
     // Nothing to tell it to: the listener that failed is the one that would be told.
   }

@@ -5,6 +5,7 @@
  */
 
 import { LimitError, ProtocolViolationError, type RallyError } from "./errors.ts";
+import { clip, isDeeperThan, showJson, showValue } from "./show.ts";
 import { isObject, type JsonObject, typeName } from "./wire.ts";
 
 /** The kinds of input a server can ask for; also the names of the handlers. */
@@ -33,6 +34,9 @@ export interface QuestionLimits {
   /** The largest `requestState` in bytes of UTF-8. Default 1 MiB. */
   readonly requestStateBytes: number;
 }
+
+/** How deep an input request may be nested. */
+const MAX_DEPTH = 100;
 
 /** Reads the question; an error in place of a question says what is wrong with it. */
 export function readQuestion(result: JsonObject, limits: QuestionLimits): InputQuestion | RallyError {
@@ -65,8 +69,10 @@ export function readQuestion(result: JsonObject, limits: QuestionLimits): InputQ
 }
 
 function readRequest(key: string, entry: unknown): InputRequest | ProtocolViolationError {
-  const path = `result.inputRequests[${JSON.stringify(key)}]`;
+  const path = `result.inputRequests[${showJson(key, 120)}]`;
   if (!isObject(entry)) return wrongType(path, "an object", entry);
+  // A question is compared, copied and written out again; what none of those can walk is refused here.
+  if (isDeeperThan(entry, MAX_DEPTH)) return violation(path, `it is nested deeper than ${MAX_DEPTH} levels`);
   const { method } = entry;
   if (typeof method !== "string") return wrongType(`${path}.method`, "a string", method);
   if (method === "roots/list") {
@@ -77,7 +83,7 @@ function readRequest(key: string, entry: unknown): InputRequest | ProtocolViolat
   if (method !== "elicitation/create" && method !== "sampling/createMessage") {
     return violation(
       `${path}.method`,
-      `"${clip(method)}" is no input request; it must be elicitation/create, sampling/createMessage or roots/list`,
+      `"${clip(method, 120)}" is no input request; it must be elicitation/create, sampling/createMessage or roots/list`,
     );
   }
   const { params } = entry;
@@ -107,7 +113,7 @@ function readElicitation(key: string, method: string, params: JsonObject, path: 
   }
   return violation(
     `${path}.mode`,
-    `the mode of an elicitation must be "form" or "url", not ${clip(JSON.stringify(mode))}`,
+    `the mode of an elicitation must be "form" or "url", not ${showValue(mode)}`,
   );
 }
 
@@ -143,14 +149,9 @@ function wrongType(field: string, wanted: string, value: unknown): ProtocolViola
 
 function violation(field: string, why: string): ProtocolViolationError {
   return new ProtocolViolationError(
-    `The server broke the protocol at ${clip(field)}: ${why}. Nothing more was sent; the server has to be mended.`,
+    `The server broke the protocol at ${clip(field, 200)}: ${why}. Nothing more was sent; the server has to be mended.`,
     field,
   );
-}
-
-function clip(text: string | undefined): string {
-  const known = text ?? "";
-  return known.length > 120 ? `${known.slice(0, 117)}...` : known;
 }
 
 /**

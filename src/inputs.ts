@@ -6,7 +6,7 @@
 import { checkAnswer } from "./answers.ts";
 import type { Clock } from "./clock.ts";
 import { checkElicitUrl } from "./elicit-url.ts";
-import { InputError, RallyError, TimeoutError } from "./errors.ts";
+import { InputError, RallyError, TimeoutError, type TimeSpent } from "./errors.ts";
 import { formDefaults, readForm } from "./form.ts";
 import type { InputKind, InputRequest } from "./input-required.ts";
 import type { SchemaValidator } from "./validate.ts";
@@ -136,6 +136,8 @@ export interface RoundContext {
   readonly inputMs: number | undefined;
   readonly applyDefaults: boolean;
   readonly validator: SchemaValidator;
+  /** Where the operation's time went so far. */
+  readonly spent: () => TimeSpent;
   /** Told of each answer: "accept", "decline", "cancel", "answered", "failed" or "left". */
   readonly onAnswer: ((key: string, answer: string, ms: number) => void) | undefined;
 }
@@ -269,16 +271,23 @@ function within(
 ): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const { clock } = round;
+    const { signal } = round.controller;
     const timer = clock.setTimer(() => {
       reject(
         new TimeoutError(
           `The handler inputs.${request.kind} gave no answer for the key ${JSON.stringify(request.key).slice(0, 120)} within ${ms} ms (timeouts.inputMs). Nothing was sent.`,
           "input",
           ms,
-          { totalMs: ms, wireMs: 0, inputMs: ms, pauseMs: 0, silentMs: ms },
+          round.spent(),
         ),
       );
     }, ms);
-    call.then(resolve, reject).finally(() => clock.clearTimer(timer));
+    const forget = () => {
+      signal.removeEventListener("abort", forget);
+      clock.clearTimer(timer);
+    };
+    // A handler that hangs must not keep its timer once its answer is not wanted any more (TIM-02).
+    signal.addEventListener("abort", forget);
+    call.then(resolve, reject).finally(forget);
   });
 }

@@ -12,6 +12,7 @@ import {
   UnsupportedVersionError,
 } from "./errors.ts";
 import { CODE, isLegacyCode, isModernCode, PROTOCOL_VERSION } from "./protocol.ts";
+import { clip, showJson } from "./show.ts";
 import type { ErrorFrame, JsonObject } from "./wire.ts";
 import { isObject } from "./wire.ts";
 
@@ -81,9 +82,9 @@ export class Negotiation {
     if (this.#modern || status === undefined || status < 400 || status > 499 || NO_TELL.has(status))
       return undefined;
     if (isOurs && !isLegacyCode(code)) return undefined;
-    return legacyPeer(`it answered HTTP ${status} with the error ${code} "${clip(message)}"`, {
+    return legacyPeer(`it answered HTTP ${status} with the error ${code} "${clip(message, 300)}"`, {
       status,
-      body: clip(JSON.stringify(frame.error)),
+      body: showJson(frame.error, 300),
     });
   }
 
@@ -106,7 +107,7 @@ export class Negotiation {
     }
     if (error instanceof RpcError && !isModernCode(error.rpcCode)) {
       return legacyPeer(
-        `it answered server/discover with the error ${error.rpcCode} "${clip(error.message)}"`,
+        `it answered server/discover with the error ${error.rpcCode} "${clip(error.message, 300)}"`,
         {
           cause: error,
         },
@@ -154,9 +155,5 @@ export function readDiscovery(result: JsonObject): Discovery | undefined {
 }
 
 function list(versions: readonly string[]): string {
-  return versions.length === 0 ? "none that it named" : clip(versions.join(", "));
-}
-
-function clip(text: string): string {
-  return text.length > 300 ? `${text.slice(0, 297)}...` : text;
+  return versions.length === 0 ? "none that it named" : clip(versions.join(", "), 300);
 }

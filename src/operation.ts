@@ -4,7 +4,7 @@
  * It decides everything that happens to a call and does none of it: the engine runs the effects and feeds back what came
  * of them. No clock, no transport, no promise in here; the randomness of a pause comes in with the event.
  *
- * Counters (`attempt`, `answers`, `reissues`) only grow: no round and no restart resets them, so nothing loops for ever.
+ * Counters (`attempt`, `answers`, `reissues`, `paces`) only grow: no round and no restart resets them, so nothing loops for ever.
  */
 
 import { type Continuation, writeContinuation } from "./continuation.ts";
@@ -27,6 +27,7 @@ import {
 import { mayNeedInput } from "./protocol.ts";
 import { judgeReissue, type ReissueRules } from "./reissue.ts";
 import { checkResult } from "./result-shapes.ts";
+import { showValue } from "./show.ts";
 import type { ExchangeFailure, MirroredField } from "./transport.ts";
 import type { JsonObject } from "./wire.ts";
 
@@ -109,6 +110,8 @@ export interface OperationState {
   readonly answers: number;
   /** Attempts issued again so far. */
   readonly reissues: number;
+  /** Pauses made so far because the server asked nothing. */
+  readonly paces: number;
   /** What the current round's request carries. */
   readonly inputs: RoundInputs;
   /** Recoveries used in this round. */
@@ -204,6 +207,7 @@ export function createOperation(rules: OperationRules, mirrored: readonly Mirror
     attempt: 0,
     answers: 0,
     reissues: 0,
+    paces: 0,
     inputs: rules.first,
     recovered: NONE,
     declined: undefined,
@@ -224,6 +228,7 @@ export function resumeOperation(
     attempt: 0,
     answers: rounds,
     reissues: 0,
+    paces: 0,
     inputs,
     recovered: NONE,
     declined: undefined,
@@ -301,7 +306,7 @@ function onResult(state: OperationState, result: JsonObject, rules: OperationRul
     // What an extension's result holds is the extension's to say.
     return { state: at(state, { at: "succeeded", result }), effects: SETTLE };
   }
-  const shown = JSON.stringify(resultType)?.slice(0, 60);
+  const shown = showValue(resultType);
   return fail(
     state,
     violation(
@@ -340,8 +345,11 @@ function onQuestion(state: OperationState, result: JsonObject, rules: OperationR
   if (rules.manual) return suspend(state, question, rules, requests?.map(({ key }) => key) ?? [], undefined);
   if (requests === undefined || requests.length === 0) {
     const next = nextRound(state, { responses: requests && "{}", requestState: question.requestState });
-    const ms = Math.min(PACE_MS * 2 ** Math.min(state.answers, 16), MAX_PACE_MS);
-    return { state: at(next, { at: "pausing", why: "pace", ms }), effects: PAUSE };
+    const ms = Math.min(PACE_MS * 2 ** Math.min(state.paces, 16), MAX_PACE_MS);
+    return {
+      state: { ...next, paces: state.paces + 1, phase: { at: "pausing", why: "pace", ms } },
+      effects: PAUSE,
+    };
   }
   const repeated = countRepeat(state, requests);
   if (repeated === undefined) return { state: at(state, { at: "gathering", question }), effects: GATHER };

@@ -7,6 +7,7 @@ import type { Due } from "./deadlines.ts";
 import type { Declarations } from "./declarations.ts";
 import type { OperationInfo, TimeSpent } from "./errors.ts";
 import type { OperationEvent, OperationRules, OperationState, Phase } from "./operation.ts";
+import type { ListItem } from "./operation-list.ts";
 import type { LogLevel } from "./protocol.ts";
 import type {
   AuthChallenge,
@@ -84,7 +85,9 @@ export interface Dispatcher {
 }
 
 /** One running operation. */
-export class PendingOperation implements Due, Abortable {
+export class PendingOperation implements Due, Abortable, ListItem<PendingOperation> {
+  previous: PendingOperation | undefined;
+  next: PendingOperation | undefined;
   readonly id: number;
   readonly spec: OperationSpec;
   state: OperationState;

@@ -7,7 +7,9 @@ import type { Clock } from "./clock.ts";
 import type { AttemptOutcome, EventBus } from "./events.ts";
 import type { InputRequest } from "./input-required.ts";
 import type { Attempt, PendingOperation, SettledPhase } from "./pending.ts";
+import { clip } from "./show.ts";
 import type { AnomalyKind, Delivery, LinkState } from "./transport.ts";
+import { isObject, typeName } from "./wire.ts";
 
 /** How an attempt ended, in the words of its event. */
 export interface AttemptEnd {
@@ -102,7 +104,8 @@ export class Reporter {
   }
 
   anomaly(kind: AnomalyKind, detail: unknown): void {
-    if (this.#bus.watched) this.#bus.publish({ type: "wire.anomaly", kind, detail, atMs: this.#clock.now() });
+    if (!this.#bus.watched) return;
+    this.#bus.publish({ type: "wire.anomaly", kind, detail: shownDetail(detail), atMs: this.#clock.now() });
   }
 
   #listens(operation: PendingOperation): boolean {
@@ -117,4 +120,19 @@ export class Reporter {
     const { operation, round, number, wireId } = attempt;
     return { ...this.#stamp(operation), round, attempt: number, wireId };
   }
+}
+
+/**
+ * What a transport says of an anomaly, one level deep: a transport of the host's own may hand over a whole frame, and what
+ * is inside a result or params may be a secret (SAF-01).
+ */
+function shownDetail(detail: unknown): unknown {
+  if (!isObject(detail) || detail instanceof Error) return shownMember(detail);
+  return Object.fromEntries(Object.entries(detail).map(([key, member]) => [key, shownMember(member)]));
+}
+
+function shownMember(value: unknown): unknown {
+  if (typeof value === "string") return clip(value);
+  if (typeof value !== "object" || value === null || value instanceof Error) return value;
+  return typeName(value);
 }

@@ -31,6 +31,8 @@ export function encodeParams(params: unknown): EncodedParams {
   if (!isObject(params)) {
     throw new UsageError(`params must be an object, not ${typeName(params)}`, { path: "params" });
   }
+  // What JSON makes of such an object may be no object, or hold reserved keys: so it is looked at as JSON has it.
+  if (typeof params.toJSON === "function") return encodeParams(JSON.parse(encodeValue(params, "params")));
   if (!RESERVED.some((key) => Object.hasOwn(params, key))) {
     return { ...NO_PARAMS, text: encodeValue(params, "params").slice(1, -1) };
   }
@@ -66,7 +68,13 @@ export function encodeNamedParams(name: string, args: unknown): string {
   if (!isObject(args)) {
     throw new UsageError(`arguments must be an object, not ${typeName(args)}`, { path: "arguments" });
   }
-  return `${head},"arguments":${encodeValue(args, "arguments")}`;
+  const text = encodeValue(args, "arguments");
+  if (!text.startsWith("{")) {
+    throw new UsageError("arguments must be an object, and its toJSON gives something else", {
+      path: "arguments",
+    });
+  }
+  return `${head},"arguments":${text}`;
 }
 
 /** Encodes one JSON value; a {@link UsageError} names the path of what JSON cannot say. */

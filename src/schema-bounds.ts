@@ -31,11 +31,12 @@ export function checkSchemaBounds(schema: unknown, bounds: SchemaBounds): void {
   const open: { readonly value: unknown; readonly depth: number }[] = [{ value: schema, depth: 1 }];
   for (let entry = open.pop(); entry !== undefined; entry = open.pop()) {
     const { value, depth } = entry;
-    bytes += typeof value === "string" ? value.length + 2 : 1;
+    bytes +=
+      typeof value === "string" ? value.length + 2 : typeof value === "number" ? String(value).length + 1 : 2;
     if (typeof value === "object" && value !== null) {
       if (depth > bounds.depth) throw passed("depth", bounds.depth, "levels of nesting");
       if (Array.isArray(value)) {
-        if (bytes + value.length > bounds.bytes) throw passed("bytes", bounds.bytes, "bytes");
+        if (bytes + value.length * 2 > bounds.bytes) throw passed("bytes", bounds.bytes, "bytes");
         for (const item of value) open.push({ value: item, depth: depth + 1 });
       } else {
         if (++subschemas > bounds.subschemas) throw passed("subschemas", bounds.subschemas, "subschemas");

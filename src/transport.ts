@@ -138,6 +138,13 @@ export interface Transport {
    * other calls back until it is answered (VER-02). A link begins with `host.link("up")`.
    */
   readonly shared?: boolean;
+  /**
+   * The authorization that an exchange of this `context` runs under, as an opaque text that holds no secret: equal texts
+   * mean that what one of them was given may be given to the other (CCH-01). Everything that can bear on it counts: the
+   * whole URL, the token, the header fields. Undefined when it can't be told beforehand, as with a token function; then, and
+   * without this method, private results are not cached. Called for every cacheable call, so it should be cheap.
+   */
+  partition?(context: unknown): string | undefined;
   /** Called once, before the first exchange. */
   attach(host: TransportHost): void;
   /** Starts an exchange. Never throws, and never calls the sink before it returns. */
