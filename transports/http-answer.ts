@@ -33,6 +33,8 @@ export interface AnsweredExchange {
   /** How many redirects led there. */
   readonly hops: number;
   readonly messageBytes: number;
+  /** Whether the connection may be HTTP/2. */
+  readonly multiplex: boolean;
   /** Whether a token function can answer a challenge. */
   readonly answersChallenges: boolean;
   /** Whether the end of the exchange was told, or nobody wants it any more. */
@@ -149,7 +151,7 @@ export class HttpAnswer implements InflateSink {
   }
 
   inflateFailed(cause: Error): void {
-    this.#reject("its compressed body is damaged", cause);
+    this.#rejectBody("its compressed body is damaged", cause);
   }
 
   inflateReady(): void {
@@ -224,14 +226,14 @@ export class HttpAnswer implements InflateSink {
   #endJson(): void {
     const bytes = this.#body?.take() ?? NO_BYTES;
     if (bytes.length === 0) {
-      this.#reject(`HTTP ${this.#status} came with an empty body`);
+      this.#rejectBody(`HTTP ${this.#status} came with an empty body`);
       return;
     }
     let text: string;
     try {
       text = decodeUtf8(bytes);
     } catch {
-      this.#reject("it is not valid UTF-8");
+      this.#rejectBody("it is not valid UTF-8");
       return;
     }
     const frame = decodeFrame(text);
@@ -242,9 +244,20 @@ export class HttpAnswer implements InflateSink {
       this.#reject(
         `it carries the id ${JSON.stringify(frame.id).slice(0, 60)}, and the request's is ${this.#exchange.id}`,
       );
+    } else if (frame.kind === "bad") {
+      this.#rejectBody(frame.fault);
     } else {
-      this.#reject(frame.kind === "bad" ? frame.fault : `a ${frame.kind} came in place of a response`);
+      this.#reject(`a ${frame.kind} came in place of a response`);
     }
+  }
+
+  /** A body whose length nothing told ends where its connection does: when it is not whole, that was a loss (MRTR-18). */
+  #rejectBody(fault: string, cause?: Error): void {
+    const { peer, method, multiplex } = this.#exchange;
+    const { "content-length": length, "transfer-encoding": coding } = this.#headers;
+    // HTTP/2 needs neither field, and marks the end by itself.
+    if (multiplex || length !== undefined || coding !== undefined) this.#reject(fault, cause);
+    else this.#exchange.fail("unknown", connectionLost(peer, method, "on the way"), false);
   }
 
   #endEvents(): void {
@@ -258,7 +271,7 @@ export class HttpAnswer implements InflateSink {
     const frame = decodeFrame(data);
     if (exchange.settled) {
       if (frame.kind === "result" || frame.kind === "error") {
-        exchange.anomaly("late-response", { exchange: exchange.id, id: frame.id });
+        exchange.anomaly("late-response", { exchange: exchange.id, id: shortId(frame.id) });
       }
       return;
     }
@@ -271,20 +284,20 @@ export class HttpAnswer implements InflateSink {
         if (frame.id === exchange.id || (frame.kind === "error" && (frame.id ?? null) === null)) {
           this.#respond(frame);
         } else {
-          exchange.anomaly("unknown-id", { exchange: exchange.id, id: frame.id });
+          exchange.anomaly("unknown-id", { exchange: exchange.id, id: shortId(frame.id) });
         }
         break;
       case "request":
         // In this revision servers send no requests, and answering one is forbidden (REQ-04).
         exchange.anomaly("peer-request", {
           exchange: exchange.id,
-          id: frame.id,
+          id: shortId(frame.id),
           method: frame.method.slice(0, 100),
         });
         break;
       case "bad":
         if (frame.id !== undefined && frame.id !== exchange.id) {
-          exchange.anomaly("bad-frame", { exchange: exchange.id, id: frame.id, fault: frame.fault });
+          exchange.anomaly("bad-frame", { exchange: exchange.id, id: shortId(frame.id), fault: frame.fault });
         } else if (!this.#ending) {
           // At the end of a stream a frame that is not whole is the cut itself; before it, it is the server's (REQ-03).
           this.#reject(frame.fault);
@@ -390,6 +403,11 @@ export class HttpAnswer implements InflateSink {
       ...(answerable ? { challenge } : undefined),
     });
   }
+}
+
+/** An id of the peer, cut to what is worth showing. */
+function shortId<Id>(id: Id): Id | string {
+  return typeof id === "string" ? id.slice(0, 60) : id;
 }
 
 /** Statuses that say there is no answer: what comes with them is not read as one. */

@@ -219,6 +219,10 @@ export class HttpExchange
     return this.#site.messageBytes;
   }
 
+  get multiplex(): boolean {
+    return this.#site.multiplex;
+  }
+
   get answersChallenges(): boolean {
     return this.#site.token?.canAnswer === true;
   }

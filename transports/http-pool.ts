@@ -178,7 +178,18 @@ function makePool(undici: UndiciParts, settings: PoolSettings, onConnected: () =
   return pool;
 }
 
-async function loadUndici(): Promise<UndiciParts> {
+let undici: Promise<UndiciParts> | undefined;
+
+/** Loads it once: an import costs a little each time, and a host may make a transport for every server it knows. */
+function loadUndici(): Promise<UndiciParts> {
+  undici ??= importUndici().catch((error: unknown) => {
+    undici = undefined;
+    throw error;
+  });
+  return undici;
+}
+
+async function importUndici(): Promise<UndiciParts> {
   try {
     const [pool, connect] = await Promise.all([
       // @ts-expect-error undici publishes no types for its inner files; this is the Pool of its root entry

@@ -11,6 +11,7 @@ import { type CallInfo, HeaderBuilder, type HttpHeaders } from "./http-headers.t
 import type { HttpTlsOptions } from "./http-pool.ts";
 import { HttpSite } from "./http-site.ts";
 import { type TokenOption, TokenSource } from "./http-token.ts";
+import { partitionOf } from "./partition.ts";
 
 export type { CallInfo, HttpHeaders } from "./http-headers.ts";
 export type { HttpTlsOptions } from "./http-pool.ts";
@@ -66,7 +67,15 @@ const DEFAULT_CONNECT_MS = 10_000;
 export function httpTransport(url: string | URL, options: HttpTransportOptions = {}): Transport {
   const endpoint = readEndpoint(url);
   const token = options.token === undefined ? undefined : new TokenSource(options.token);
+  const { headers, dispatcher } = options;
+  // What a function or a dispatcher of the host adds can't be told beforehand.
+  const isKnown =
+    typeof headers !== "function" && typeof options.token !== "function" && dispatcher === undefined;
+  const partition = isKnown
+    ? partitionOf(endpoint.href, headers ?? {}, options.token ?? null, options.tls?.cert ?? null)
+    : undefined;
   return new HttpTransport(
+    partition,
     new HttpSite({
       endpoint,
       token,
@@ -83,12 +92,18 @@ export function httpTransport(url: string | URL, options: HttpTransportOptions =
 class HttpTransport implements Transport {
   readonly name = "http";
   readonly peer: string;
+  readonly #partition: string | undefined;
   readonly #site: HttpSite;
   #closing: Promise<void> | undefined;
 
-  constructor(site: HttpSite) {
+  constructor(partition: string | undefined, site: HttpSite) {
     this.peer = site.peer;
+    this.#partition = partition;
     this.#site = site;
+  }
+
+  partition(): string | undefined {
+    return this.#partition;
   }
 
   attach(host: TransportHost): void {

@@ -13,8 +13,11 @@ import { LimitError } from "../src/errors.ts";
 export interface LineReaderOptions {
   /** The most bytes a line may have, its ending aside. */
   readonly messageBytes: number;
-  /** One line, without its `\n` or `\r\n`. Blank lines are left out. */
-  readonly onLine: (text: string) => void;
+  /**
+   * One line, without its `\n` or `\r\n`. Blank lines are left out. `isWhole` is false for what the stream ended in the
+   * middle of: a line that lacks its ending, and perhaps more.
+   */
+  readonly onLine: (text: string, isWhole: boolean) => void;
   /** A line that is not UTF-8: what is wrong, and how many bytes it had. The reader goes on with the next line. */
   readonly onBadLine: (fault: string, bytes: number) => void;
   /** A line went over `messageBytes`. The reader has let go of everything and reads no further. */
@@ -47,6 +50,7 @@ export class LineReader {
   #blockStart = 0;
   #blockEnd = 0;
   #stopped = false;
+  #ending = false;
 
   constructor(options: LineReaderOptions) {
     this.#options = options;
@@ -84,8 +88,9 @@ export class LineReader {
     if (start < bytes.length && !this.#stopped) this.#keep(start === 0 ? bytes : bytes.subarray(start));
   }
 
-  /** The stream ended: a last line without a newline is delivered as it is. */
+  /** The stream ended: a last line without a newline is delivered as it is, and as not whole. */
   end(): void {
+    this.#ending = true;
     if (this.#held > 0 && !this.#stopped) this.#finishHeld(EMPTY);
     this.stop();
   }
@@ -180,7 +185,7 @@ export class LineReader {
     const first = text.charCodeAt(0);
     if (first === BOM) text = text.slice(1);
     else if (!(first > 0x20) && text.trim() === "") return;
-    this.#options.onLine(text);
+    this.#options.onLine(text, !this.#ending);
   }
 
   #oversize(): void {

@@ -23,6 +23,8 @@ import type {
 import { Backoff, type BackoffOptions } from "./backoff.ts";
 import { Channel, type ChannelPort, type FailureFactory, refuseExchange, type Stranded } from "./channel.ts";
 
+export type { BackoffOptions } from "./backoff.ts";
+
 /** Why a link ended, or did not come up. */
 export interface LinkEnd {
   /** The error of one stranded exchange, made anew for each. */
@@ -40,8 +42,8 @@ export interface Link {
   readonly limits: Limits;
   /** The link can carry frames. */
   up(port: ChannelPort): void;
-  /** One frame came. */
-  receive(text: string): void;
+  /** One frame came. `isWhole` is false for what a stream ended in the middle of: it may be a frame, or the beginning of one. */
+  receive(text: string, isWhole?: boolean): void;
   /** Bytes came that are no frame: what is wrong with them, and how many there were. */
   receiveBad(fault: string, bytes: number): void;
   /** The port has room again, after its `buffered` was high. */
@@ -67,6 +69,8 @@ export interface LinkTransportOptions {
   readonly name: string;
   /** Who is at the other end. Never a secret. */
   readonly peer: string;
+  /** See {@link Transport.partition}; undefined where it can't be told, and private results are then not cached. */
+  readonly partition?: string | undefined;
   /** Opens one link, for the exchange that asked for it. May throw: the link then did not come up. */
   readonly open: (link: Link, request: ExchangeRequest) => LinkResources;
   /** When a lost link is opened again: the next exchange does it, after this backoff. `false`: never. */
@@ -117,6 +121,10 @@ class LinkTransport implements Transport {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#backoff = new Backoff(options.reconnect === false ? {} : options.reconnect, this.#clock);
+  }
+
+  partition(): string | undefined {
+    return this.#options.partition;
   }
 
   attach(host: TransportHost): void {
@@ -273,8 +281,8 @@ class ActiveLink implements Link {
     if (!this.#ended) this.#up(this, port);
   }
 
-  receive(text: string): void {
-    if (!this.#ended) this.#channel.receive(text);
+  receive(text: string, isWhole?: boolean): void {
+    if (!this.#ended) this.#channel.receive(text, isWhole);
   }
 
   receiveBad(fault: string, bytes: number): void {

@@ -46,11 +46,17 @@ class MemoryTransport implements Transport {
   readonly #handler: MemoryHandler;
   readonly #running = new Set<MemoryRun>();
   #host: TransportHost | undefined;
+  /** A handler function is its own authority: nothing of one is another's. */
+  readonly #partition = crypto.randomUUID();
   #closed = false;
 
   constructor(handler: MemoryHandler, peer: string) {
     this.#handler = handler;
     this.peer = peer;
+  }
+
+  partition(): string {
+    return this.#partition;
   }
 
   attach(host: TransportHost): void {

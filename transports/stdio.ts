@@ -12,7 +12,10 @@ import type { ChannelPort } from "./channel.ts";
 import type { EnvironmentVariables } from "./environment.ts";
 import { LineReader } from "./lines.ts";
 import { type Link, type LinkResources, linkTransport } from "./link.ts";
+import { partitionOf } from "./partition.ts";
 import { type ProcessEnd, ServerProcess } from "./process.ts";
+
+export type { BackoffOptions } from "./backoff.ts";
 
 /** Options of {@link stdioTransport}. */
 export interface StdioOptions {
@@ -68,7 +71,7 @@ export function stdioTransport(options: StdioOptions): Transport {
     const decoder = options.onStderr === undefined ? undefined : new TextDecoder();
     const lines = new LineReader({
       messageBytes: link.limits.messageBytes,
-      onLine: (text) => link.receive(text),
+      onLine: (text, isWhole) => link.receive(text, isWhole),
       onBadLine: (fault, bytes) => link.receiveBad(fault, bytes),
       onOversize: ({ message, limit, allowed }) => {
         server.stopReading();
@@ -114,6 +117,8 @@ export function stdioTransport(options: StdioOptions): Transport {
   return linkTransport({
     name: "stdio",
     peer,
+    // Another environment may mean another account.
+    partition: partitionOf(command, args, env ?? {}, cwd ?? null),
     open,
     reconnect: options.restart,
     outboundBytes: options.outboundBytes,

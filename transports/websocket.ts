@@ -10,8 +10,10 @@ import type { BackoffOptions } from "./backoff.ts";
 import { type CallInfo, flattenHeaders, type HttpHeaders, isSafeToken } from "./http-headers.ts";
 import { type TokenOption, TokenSource } from "./http-token.ts";
 import { linkTransport } from "./link.ts";
+import { partitionOf } from "./partition.ts";
 import { WebSocketLink, type WebSocketSettings } from "./websocket-link.ts";
 
+export type { BackoffOptions } from "./backoff.ts";
 export type { CallInfo, HttpHeaders } from "./http-headers.ts";
 export type { TokenCall, TokenOption } from "./http-token.ts";
 
@@ -59,10 +61,17 @@ export function webSocketTransport(url: string | URL, options: WebSocketOptions 
   return linkTransport({
     name: "websocket",
     peer: settings.peer,
+    partition: partitionFor(endpoint, options),
     open: (link, request) => new WebSocketLink(settings, link, request),
     reconnect: options.reconnect,
     outboundBytes: options.outboundBytes,
   });
+}
+
+/** What a function or an agent of the host adds can't be told beforehand. */
+function partitionFor({ href }: URL, { headers, token, agent }: WebSocketOptions): string | undefined {
+  if (typeof headers === "function" || typeof token === "function" || agent !== undefined) return undefined;
+  return partitionOf(href, headers ?? {}, token ?? null);
 }
 
 function readEndpoint(url: string | URL): URL {

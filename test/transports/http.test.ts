@@ -612,7 +612,7 @@ describe("HTTP-02: an answer that is none", () => {
     const failure = await failureOf(run(transport, { id: 7 }));
     expect(failure).toMatchObject({ delivery: "unknown", error: { code: "connection-lost" } });
     expect(failure.error).toBeInstanceOf(ConnectionLostError);
-    expect(performance.now() - start).toBeLessThan(500);
+    expect(performance.now() - start).toBeLessThan(1000);
   });
 
   it.each([["end"], ["destroy"]] as const)(
@@ -641,7 +641,7 @@ describe("HTTP-02: an answer that is none", () => {
 });
 
 describe("a connection that fails", () => {
-  it("connection refused: a ConnectError, nothing sent", async () => {
+  it("B043: connection refused: a ConnectError, nothing sent", async () => {
     const peer = await startPeer();
     await peer.stop();
     const { transport } = attach(peer.url);
@@ -660,7 +660,7 @@ describe("a connection that fails", () => {
     expect(failure.error).toBeInstanceOf(ConnectError);
   });
 
-  it("TLS to a server that speaks none: a ConnectError, nothing sent", async () => {
+  it("B043: TLS to a server that speaks none: a ConnectError, nothing sent", async () => {
     const { peer } = await setUp();
     const { transport } = attach(peer.url.replace("http:", "https:"));
     ends.push(() => transport.close());
