@@ -19,9 +19,11 @@ export function peerMemoryTransport(core: PeerCore): Transport {
   const open = new Set<MemoryExchange>();
   let host = NO_HOST;
   let closed = false;
+  const partition = crypto.randomUUID();
   return {
     name: "memory",
     peer: "scripted-peer",
+    partition: () => partition,
     attach(given) {
       host = given;
     },

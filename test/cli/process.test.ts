@@ -9,7 +9,8 @@ import { KEY, onTerminal } from "./harness.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const MAIN = join(ROOT, "src/cli/main.ts");
-const PROGRAM = [process.execPath, "--import", "tsx", MAIN];
+// `npm test` builds first: what is started here is what users start.
+const PROGRAM = [process.execPath, join(ROOT, "dist/src/cli/main.js")];
 const STARTS_WITHIN_MS = 15_000;
 
 /** A process that runs the executable, and what it wrote so far. */

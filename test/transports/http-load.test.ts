@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { answerJson, type Peer, startPeer } from "./http-peer.ts";
 
-const MODULE = fileURLToPath(new URL("../../transports/http.ts", import.meta.url));
+const MODULE = fileURLToPath(new URL("../../dist/transports/http.js", import.meta.url));
 
 let peer: Peer;
 
@@ -34,7 +34,7 @@ async function runAlone(program: string): Promise<unknown> {
   `;
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    ["--import", "tsx", "--input-type=module", "-e", source],
+    ["--input-type=module", "-e", source],
     {
       cwd: fileURLToPath(new URL("../..", import.meta.url)),
     },
