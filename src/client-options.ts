@@ -36,34 +36,34 @@ export interface ClientOptions {
   /** The host's name and version, sent with every request. */
   readonly info: Implementation;
   /** The name of the server, shown to handlers and bound into continuations. Default: the transport's `peer`. */
-  readonly peer?: string;
+  readonly peer?: string | undefined;
   /** The input handlers; which exist decides what every request declares (MRTR-13). */
-  readonly inputs?: InputHandlers;
+  readonly inputs?: InputHandlers | undefined;
   /** Capabilities that can't be derived from handlers. */
-  readonly capabilities?: ExtraCapabilities;
+  readonly capabilities?: ExtraCapabilities | undefined;
   /** The most `input_required` answers honoured in one operation. Default 10. */
-  readonly maxRounds?: number;
+  readonly maxRounds?: number | undefined;
   /** How often a server may ask the identical question again after a decline or cancel. Default 2. */
-  readonly maxRepeats?: number;
-  readonly timeouts?: Partial<Timeouts>;
+  readonly maxRepeats?: number | undefined;
+  readonly timeouts?: Partial<Timeouts> | undefined;
   /** What happens to an attempt that was lost. Default `{ policy: "always", max: 2, backoffMs: 250 }`. */
-  readonly reissue?: ReissueOption;
-  readonly limits?: Partial<ClientLimits>;
+  readonly reissue?: ReissueOption | undefined;
+  readonly limits?: Partial<ClientLimits> | undefined;
   /** Fill the schema's defaults into accepted form content after the handler. Default false. */
-  readonly applyDefaults?: boolean;
+  readonly applyDefaults?: boolean | undefined;
   /** A `server/discover` result known from before: no probe is made on a shared channel. */
-  readonly discovery?: DiscoverResult;
+  readonly discovery?: DiscoverResult | undefined;
   /** The protocol versions to speak, the preferred first. Default: 2026-07-28 alone. */
-  readonly protocolVersions?: readonly string[];
+  readonly protocolVersions?: readonly string[] | undefined;
   /** Checks values against schemas in place of the built-in one (ajv, loaded when first needed). */
-  readonly validator?: SchemaValidator;
+  readonly validator?: SchemaValidator | undefined;
   /** Believe `readOnlyHint` and `idempotentHint` where the policy is "safe". Default false. */
-  readonly trustAnnotations?: boolean;
+  readonly trustAnnotations?: boolean | undefined;
   /**
    * Keeps results for as long as their server says (`ttlMs`, `cacheScope`): true for a store of the client's own, false for
    * none, or a store. Cached results are frozen. Default true (CCH-01).
    */
-  readonly cache?: boolean | CacheStore;
+  readonly cache?: boolean | CacheStore | undefined;
   /**
    * Whose results are whose, where the transport can't tell (a token function, for instance): a text for each
    * authorization, such as the user's id; undefined for "do not cache what is private". Default: what the transport says.
@@ -73,18 +73,18 @@ export interface ClientOptions {
    * What happens to a call whose tool has an `outputSchema` that cannot be used: "fail" fails it, "allow" gives its output
    * unchecked, with an `output.unchecked` event. Default "fail" (SCH-01).
    */
-  readonly uncheckedOutput?: UncheckedOutput;
+  readonly uncheckedOutput?: UncheckedOutput | undefined;
   /** Metadata of the host for every request: an object, or a function called for every attempt. */
-  readonly meta?: JsonObject | (() => JsonObject);
-  readonly onEvent?: (event: RallyEvent) => void;
+  readonly meta?: JsonObject | (() => JsonObject) | undefined;
+  readonly onEvent?: ((event: RallyEvent) => void) | undefined;
   /** Log entries of the server that belong to no call with an `onLog`. */
-  readonly onLog?: (entry: LogEntry) => void;
+  readonly onLog?: ((entry: LogEntry) => void) | undefined;
   /** Notifications other than progress and log entries. */
-  readonly onNotification?: (frame: NotificationFrame) => void;
+  readonly onNotification?: ((frame: NotificationFrame) => void) | undefined;
   /** How long a server may take to answer the probe of a link, in milliseconds. Default 10 000. */
-  readonly probeMs?: number;
+  readonly probeMs?: number | undefined;
   /** The clock; replaceable in tests. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 /** Options of every call. */

@@ -103,7 +103,10 @@ export class Negotiation {
   /** Reads the failure of the probe on a shared channel: anything but a modern error or a loss is an old server. */
   judgeProbe(error: RallyError, probeMs: number): RallyError {
     if (error.code === "timeout") {
-      return legacyPeer(`it gave no answer to server/discover within ${probeMs} ms`, { cause: error });
+      return legacyPeer(
+        `it gave no answer to server/discover within ${probeMs} ms (a server that takes longer to start needs a longer probeMs)`,
+        { cause: error },
+      );
     }
     if (error instanceof RpcError && !isModernCode(error.rpcCode)) {
       return legacyPeer(

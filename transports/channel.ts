@@ -68,6 +68,8 @@ const SWEEP_ABOVE = 64;
 class Pending implements Exchange {
   readonly id: WireId;
   readonly listen: boolean;
+  /** Whether it is in the channel's map. One that is not was stranded: its link is gone. */
+  attached = true;
   state: "queued" | "written" | "ended" = "queued";
   /** The frame; let go as soon as it is written. */
   body: string;
@@ -163,6 +165,7 @@ export class Channel {
   detach(): Stranded {
     this.#port = undefined;
     const stranded = [...this.#pending.values()];
+    for (const pending of stranded) pending.attached = false;
     this.#pending.clear();
     this.#outbox = [];
     this.#queued = 0;
@@ -223,8 +226,8 @@ export class Channel {
   abandon(pending: Pending, reason: string, silent: boolean): void {
     if (pending.state === "ended") return;
     const written = pending.state === "written";
-    // A stranded exchange is no longer in the map: its link is gone, and there is no one to tell.
-    const attached = this.#pending.get(pending.id) === pending;
+    // Of a stranded exchange there is no one left to tell.
+    const { attached } = pending;
     this.#end(pending);
     if (!written || silent || !attached || this.#port === undefined) return;
     try {
@@ -400,7 +403,8 @@ export class Channel {
     const { state } = pending;
     pending.state = "ended";
     // A stranded exchange is no longer in the map, nor counted among what is queued.
-    if (this.#pending.get(pending.id) === pending) {
+    if (pending.attached) {
+      pending.attached = false;
       this.#pending.delete(pending.id);
       if (state === "queued") {
         this.#unqueue(pending);
