@@ -67,6 +67,15 @@ describe("the layers", () => {
     expect(await offenders(files, (name) => !name.startsWith("src/") || CONTRACT.includes(name))).toEqual([]);
   });
 
+  it("docs/architecture.md names every file of the engine, and no other", async () => {
+    const page = await readFile(join(root, "docs/architecture.md"), "utf8");
+    const start = page.indexOf("## The engine, file by file");
+    const table = page.slice(start, page.indexOf("## The transport contract"));
+    const named = [...table.matchAll(/`([a-z-]+\.ts)`/g)].map(([, name]) => name!);
+    const files = (await readdir(join(root, "src"))).filter((name) => name.endsWith(".ts"));
+    expect(named.sort()).toEqual(files.sort());
+  });
+
   it("the top level holds what the owner fixed, and no other source folder", async () => {
     const entries = await readdir(root, { withFileTypes: true });
     const ignored = ["node_modules", "dist", ".git", ".ci"];
