@@ -278,7 +278,7 @@ export class Client {
       mirrored: mirrored ?? NO_MIRRORED,
       tool: this.#caller.toolCall(method, name, params, options, mirrored ?? NO_MIRRORED),
       options,
-      initial: resumeOperation(rounds, { responses, requestState }, mirrored ?? NO_MIRRORED),
+      resumed: resumeOperation(rounds, { responses, requestState }, mirrored ?? NO_MIRRORED),
     });
   }
 

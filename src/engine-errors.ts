@@ -24,6 +24,12 @@ export function cancelled(reason: unknown): CancelledError {
   });
 }
 
+/** What was given as a signal cannot be listened to. */
+export function noSignal(value: unknown): UsageError {
+  const got = value === null ? "null" : typeof value;
+  return new UsageError(`signal must be an AbortSignal, not ${got}; nothing was sent`, { path: "signal" });
+}
+
 /** The client was closed before or during the call. */
 export function clientClosed(delivery: "not-sent" | "unknown" = "not-sent"): ClosedError {
   return new ClosedError("The client was closed; make a new one to go on.", delivery);

@@ -18,6 +18,7 @@ import {
   copyError,
   finishError,
   metaFailed,
+  noSignal,
   operationTimedOut,
   rpcError,
   tag,
@@ -172,6 +173,9 @@ export class Engine implements Dispatcher, TransportHost {
   /** Why an operation is not even begun: nothing is sent for it. */
   #refusal(spec: OperationSpec): SettledPhase | undefined {
     if (this.#closing !== undefined) return { at: "failed", error: clientClosed() };
+    if (spec.signal !== undefined && typeof spec.signal?.addEventListener !== "function") {
+      return { at: "failed", error: noSignal(spec.signal) };
+    }
     if (spec.signal?.aborted) return { at: "cancelled", error: cancelled(spec.signal.reason) };
     const allowed = this.#options.pendingOperations;
     // A probe is the engine's own: the operation that waits for it must not be what keeps it out.
@@ -443,7 +447,7 @@ export class Engine implements Dispatcher, TransportHost {
 
   #refreshMirrored(operation: PendingOperation, original: RallyError): void {
     const unrecovered = () => this.#dispatch(operation, { type: "unrecovered", error: original });
-    const refreshed = operation.spec.refreshMirrored?.();
+    const refreshed = operation.spec.mirror?.refreshMirrored();
     if (refreshed === undefined) return unrecovered();
     refreshed.then((mirrored) => {
       if (mirrored === undefined) unrecovered();

@@ -6,7 +6,13 @@ import type { Abortable } from "./abort-hub.ts";
 import type { Due } from "./deadlines.ts";
 import type { Declarations } from "./declarations.ts";
 import type { OperationInfo, TimeSpent } from "./errors.ts";
-import type { OperationEvent, OperationRules, OperationState, Phase } from "./operation.ts";
+import {
+  createOperation,
+  type OperationEvent,
+  type OperationRules,
+  type OperationState,
+  type Phase,
+} from "./operation.ts";
 import type { ListItem } from "./operation-list.ts";
 import type { LogLevel } from "./protocol.ts";
 import type {
@@ -51,10 +57,19 @@ export interface Timeouts {
   readonly resetOnProgress: boolean;
 }
 
+/** Knows the mirrored fields of a call. */
+export interface MirrorSource {
+  /** After -32020: the fields anew, or undefined when they can't be had. */
+  refreshMirrored(): Promise<readonly MirroredField[] | undefined>;
+}
+
 /** What a call asks of the engine. */
 export interface OperationSpec {
   readonly rules: OperationRules;
-  readonly initial: OperationState;
+  /** Where an operation begins that goes on from a continuation. */
+  readonly resumed: OperationState | undefined;
+  /** The mirrored fields of the first attempt. */
+  readonly mirrored: readonly MirroredField[];
   readonly declarations: Declarations;
   readonly timeouts: Timeouts;
   readonly applyDefaults: boolean;
@@ -65,8 +80,8 @@ export interface OperationSpec {
   readonly context: unknown;
   readonly onProgress: ((progress: Progress) => void) | undefined;
   readonly onLog: ((entry: LogEntry) => void) | undefined;
-  /** After -32020: the mirrored fields anew, or undefined when they can't be had. */
-  readonly refreshMirrored: (() => Promise<readonly MirroredField[] | undefined>) | undefined;
+  /** What can find the mirrored fields anew. */
+  readonly mirror: MirrorSource | undefined;
   /** The probe of a link: not held back by it, and not shown among the host's operations. */
   readonly isProbe: boolean;
   /** Told once, of a terminal phase. */
@@ -119,7 +134,7 @@ export class PendingOperation implements Due, Abortable, ListItem<PendingOperati
   constructor(id: number, spec: OperationSpec, now: number, dispatcher: Dispatcher) {
     this.id = id;
     this.spec = spec;
-    this.state = spec.initial;
+    this.state = spec.resumed ?? createOperation(spec.rules, spec.mirrored);
     this.startedAt = now;
     this.phaseAt = now;
     this.heardAt = now;

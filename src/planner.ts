@@ -13,7 +13,7 @@ import {
 } from "./client-options.ts";
 import { type Declarations, declare, encodeHostMeta } from "./declarations.ts";
 import type { InputHandlers } from "./inputs.ts";
-import { createOperation, type OperationRules, type OperationState, type RoundInputs } from "./operation.ts";
+import type { OperationRules, OperationState, RoundInputs } from "./operation.ts";
 import type { OperationSpec, Timeouts } from "./pending.ts";
 import type { ReissueRules } from "./reissue.ts";
 import { type EncodedParams, encodeParams } from "./request.ts";
@@ -32,7 +32,7 @@ export interface Run {
   /** What goes with a call of a tool. */
   readonly tool?: ToolCall | undefined;
   /** Going on from a continuation. */
-  readonly initial?: OperationState;
+  readonly resumed?: OperationState;
   readonly isProbe?: boolean;
   readonly settled: OperationSpec["settled"];
 }
@@ -91,7 +91,8 @@ export class Planner {
     };
     return {
       rules,
-      initial: run.initial ?? createOperation(rules, mirrored),
+      resumed: run.resumed,
+      mirrored,
       declarations,
       timeouts: readTimeouts(options, this.timeouts),
       applyDefaults: options.applyDefaults ?? defaults.applyDefaults ?? false,
@@ -101,7 +102,7 @@ export class Planner {
       context: options.context,
       onProgress: options.onProgress,
       onLog: options.onLog,
-      refreshMirrored: run.tool === undefined ? undefined : () => run.tool!.refreshMirrored(),
+      mirror: run.tool,
       isProbe: run.isProbe ?? false,
       settled: run.settled,
     };

@@ -49,22 +49,9 @@ export class ToolCalls {
    */
   prepare(name: string, params: string, options: CallOptions, mirrored?: readonly MirroredField[]): ToolCall {
     const tool = this.book.find(name, options.tool);
-    return new ToolCall(this, {
-      name,
-      params,
-      options,
-      tool,
-      mirrored: mirrored ?? mirrorParams(tool?.rules ?? [], params),
-    });
+    const fields = mirrored ?? mirrorParams(tool?.rules ?? [], params);
+    return new ToolCall(this, name, params, options, tool, fields);
   }
-}
-
-interface ToolCallParts {
-  readonly name: string;
-  readonly params: string;
-  readonly options: CallOptions;
-  readonly tool: KnownTool | undefined;
-  readonly mirrored: readonly MirroredField[];
 }
 
 /** One call of a tool. */
@@ -72,20 +59,31 @@ export class ToolCall {
   /** The fields of the first attempt. */
   readonly mirrored: readonly MirroredField[];
   readonly #calls: ToolCalls;
-  readonly #parts: ToolCallParts;
+  readonly #name: string;
+  readonly #params: string;
+  readonly #options: CallOptions;
   /** The edition of the book that the call goes by. */
   #edition: number;
   readonly #endsAt: number;
   #tool: KnownTool | undefined;
 
   /** Use {@link ToolCalls.prepare}. */
-  constructor(calls: ToolCalls, parts: ToolCallParts) {
+  constructor(
+    calls: ToolCalls,
+    name: string,
+    params: string,
+    options: CallOptions,
+    tool: KnownTool | undefined,
+    mirrored: readonly MirroredField[],
+  ) {
     this.#calls = calls;
-    this.#parts = parts;
-    this.#tool = parts.tool;
-    this.mirrored = parts.mirrored;
+    this.#name = name;
+    this.#params = params;
+    this.#options = options;
+    this.#tool = tool;
+    this.mirrored = mirrored;
     this.#edition = calls.book.edition;
-    const operationMs = parts.options.operationMs ?? calls.options.operationMs;
+    const operationMs = options.operationMs ?? calls.options.operationMs;
     this.#endsAt =
       operationMs === undefined ? Number.POSITIVE_INFINITY : calls.options.clock.now() + operationMs;
   }
@@ -97,10 +95,10 @@ export class ToolCall {
 
   /** After -32020: the fields anew; undefined when the list has no better ones to offer. */
   async refreshMirrored(): Promise<readonly MirroredField[] | undefined> {
-    const { name, params, options } = this.#parts;
+    const options = this.#options;
     const refreshed = await this.#calls.refresh.run({
-      name,
-      params,
+      name: this.#name,
+      params: this.#params,
       context: options.context,
       edition: this.#edition,
       pages: () => this.#calls.options.pages(this.#listOptions()),
@@ -119,7 +117,7 @@ export class ToolCall {
 
   /** The refresh is part of the call: its signal, its time and its context hold. */
   #listOptions(): ListOptions {
-    const { signal, context, meta, inputs, attemptMs, attemptMaxMs, reissue } = this.#parts.options;
+    const { signal, context, meta, inputs, attemptMs, attemptMaxMs, reissue } = this.#options;
     const leftMs = this.#leftMs();
     const operationMs = leftMs === Number.POSITIVE_INFINITY ? undefined : Math.max(0, leftMs);
     return { signal, context, meta, inputs, attemptMs, attemptMaxMs, reissue, operationMs, cache: "refresh" };
@@ -135,9 +133,9 @@ export class ToolCall {
     const schema = this.#tool?.outputSchema;
     if (schema === undefined) return resolve(result as R);
     const { validator, uncheckedOutput, events, clock } = this.#calls.options;
-    const { name, options } = this.#parts;
+    const options = this.#options;
     const verdict = checkOutput(validator, {
-      tool: name,
+      tool: this.#name,
       schema,
       result,
       unchecked: options.uncheckedOutput ?? uncheckedOutput,

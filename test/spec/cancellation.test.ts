@@ -130,6 +130,16 @@ describe("every method", () => {
   });
 });
 
+it.each([{}, null, "abort"])(
+  "CAN-03: a signal that is none (%j) is a UsageError, and nothing is left pending",
+  async (signal) => {
+    const rig = await memory.open(silent);
+    const error = await errorOf(rig.client.callTool("t", {}, { signal: signal as never }));
+    expect(error).toMatchObject({ code: "usage", path: "signal" });
+    expect([rig.client.operations.length, rig.peer.received.length]).toEqual([0, 0]);
+  },
+);
+
 describe("over Streamable HTTP", () => {
   it("CAN-01: cancelling closes a stream that has begun", async () => {
     const rig = await httpSse.open((_request, exchange) =>

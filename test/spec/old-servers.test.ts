@@ -25,6 +25,7 @@ describe("an old server over HTTP", () => {
     ["405", { status: 405 }, "legacy-peer"],
     ["406", { status: 406, body: "not acceptable" }, "legacy-peer"],
     ["400 with -32021", { status: 400, body: rpcError(-32021, 1) }, "capability-required"],
+    ["400 with -32021 and no id", { status: 400, body: rpcError(-32021) }, "capability-required"],
     ["404 with -32601 for this request", { status: 404, body: rpcError(-32601, 1) }, "rpc"],
     ["401", { status: 401 }, "http-status"],
     ["403", { status: 403, body: "forbidden" }, "http-status"],

@@ -22,7 +22,8 @@ const TOKEN = "token-PpPpPpPp";
 const API_KEY = "apikey-QqQqQqQq";
 const STATE = "state-RrRrRrRr";
 const CONTENT = "content-SsSsSsSs";
-const SECRETS = [TOKEN, API_KEY, STATE, CONTENT];
+/** A piece of each: half a secret is too much, too. */
+const MARKS = ["PpPp", "QqQq", "RrRr", "SsSs"];
 
 /** All that is shown of an error or an event without asking for a member by name. */
 function shown(value: unknown): string {
@@ -33,8 +34,8 @@ function shown(value: unknown): string {
 function expectNoSecret(values: readonly unknown[]): void {
   for (const value of values) {
     const text = shown(value);
-    for (const secret of SECRETS) {
-      expect(text.includes(secret), `${secret} in ${text.slice(0, 500)}`).toBe(false);
+    for (const mark of MARKS) {
+      expect(text.includes(mark), `${mark} in ${text.slice(0, 500)}`).toBe(false);
     }
   }
 }
