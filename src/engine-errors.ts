@@ -131,6 +131,7 @@ export function finishError(
 export function copyError<E extends RallyError>(error: E): E {
   const copy = Object.create(Object.getPrototypeOf(error), Object.getOwnPropertyDescriptors(error)) as E;
   delete copy.operation;
+  if (copy instanceof TransportError) delete copy.notReissued;
   return copy;
 }
 

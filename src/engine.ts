@@ -9,8 +9,6 @@ import type { Clock } from "./clock.ts";
 import { Deadlines } from "./deadlines.ts";
 import { metaText } from "./declarations.ts";
 import {
-  answersChanged,
-  asTransportError,
   attemptTimedOut,
   cancelled,
   cancelReason,
@@ -26,9 +24,10 @@ import {
 } from "./engine-errors.ts";
 import { FrameError, LimitError, type RallyError, type RpcError, TransportError } from "./errors.ts";
 import { callHost, type EventBus } from "./events.ts";
-import { encodeResponses, type Gathered, gatherInputs } from "./inputs.ts";
+import { InputRounds } from "./input-rounds.ts";
 import { LinkGate } from "./link-gate.ts";
 import { type Negotiation, recoveryFor } from "./negotiation.ts";
+import { onlyLogger, readLogEntry, readProgress } from "./notices.ts";
 import { type Effect, isTerminal, type OperationEvent, reduce } from "./operation.ts";
 import { OperationList } from "./operation-list.ts";
 import {
@@ -37,15 +36,14 @@ import {
   type LogEntry,
   type OperationSpec,
   PendingOperation,
-  type Progress,
   type SettledPhase,
 } from "./pending.ts";
 import { Reporter } from "./reporter.ts";
 import { encodeRequest } from "./request.ts";
 import { clip, showValue } from "./show.ts";
+import { type StreamHandle, type StreamRequest, Streams, type WaitingStream } from "./streams.ts";
 import type {
   AnomalyKind,
-  AuthChallenge,
   Envelope,
   Exchange,
   ExchangeFailure,
@@ -82,28 +80,6 @@ export interface EngineOptions {
   readonly onNotification: (frame: NotificationFrame) => void;
 }
 
-/** A stream that is no operation: an exchange of `subscriptions/listen`. */
-export interface StreamRequest {
-  readonly method: string;
-  readonly encode: (id: WireId, version: string) => string;
-  readonly context: unknown;
-  /** The challenge that refused the exchange before this one. */
-  readonly challenge?: AuthChallenge | undefined;
-}
-
-/** A running stream. */
-export interface StreamHandle {
-  readonly wireId: WireId;
-  /** As {@link Exchange.cancel}. */
-  cancel(reason: string, options?: { readonly silent?: boolean }): void;
-}
-
-/** A stream that waits at the gate. */
-interface WaitingStream {
-  open(): void;
-  refuse(error: RallyError): void;
-}
-
 /** What waits at the gate. */
 type GateMember = PendingOperation | WaitingStream;
 
@@ -124,6 +100,8 @@ export class Engine implements Dispatcher, TransportHost {
   readonly #deadlines: Deadlines<PendingOperation>;
   readonly #aborts = new AbortHub();
   readonly #gate: LinkGate<GateMember>;
+  readonly #inputs: InputRounds;
+  readonly #streams: Streams;
   readonly #linkWatchers = new Set<(state: LinkState) => void>();
   #lastOperationId = 0;
   #lastWireId = 0;
@@ -150,6 +128,20 @@ export class Engine implements Dispatcher, TransportHost {
       },
       !(options.probes && options.transport.shared === true),
     );
+    this.#inputs = new InputRounds({
+      clock: options.clock,
+      validator: options.validator,
+      report: this.#report,
+      dispatch: (operation, event) => this.#dispatch(operation, event),
+    });
+    this.#streams = new Streams({
+      gate: this.#gate,
+      negotiation: options.negotiation,
+      mint: () => ++this.#lastWireId,
+      isClosed: () => this.isClosed,
+      open: (request, sink, holder) => this.#open(request, sink, holder),
+      abandon: (handle, reason) => this.#abandon(handle, reason),
+    });
     this.#transport.attach(this);
   }
 
@@ -234,7 +226,7 @@ export class Engine implements Dispatcher, TransportHost {
       case "gather":
         return this.#gather(operation);
       case "abortInputs":
-        return this.#abortInputs(operation);
+        return this.#inputs.abort(operation);
       case "recover":
         return this.#recover(operation);
       case "pause":
@@ -407,22 +399,17 @@ export class Engine implements Dispatcher, TransportHost {
     const { operation } = attempt;
     const { onProgress, timeouts } = operation.spec;
     const { attemptMs, resetOnProgress } = timeouts;
-    const { progressToken, progress, total, message } = frame.params ?? {};
-    const { method } = operation;
-    if ((onProgress === undefined && !resetOnProgress) || progressToken !== attempt.wireId) {
-      return this.anomaly("unknown-token", { method, token: showValue(progressToken) });
+    const isAsked = onProgress !== undefined || resetOnProgress;
+    const report = readProgress(frame, attempt, isAsked);
+    if (typeof report === "string") {
+      const { progressToken, progress } = frame.params ?? {};
+      const value = showValue(report === "unknown-token" ? progressToken : progress);
+      return this.anomaly(report, { method: operation.method, value });
     }
-    if (typeof progress !== "number" || !(progress > attempt.lastProgress)) {
-      return this.anomaly("progress-order", { method, progress: showValue(progress) });
-    }
-    attempt.lastProgress = progress;
-    if (resetOnProgress && attemptMs !== undefined)
-      this.#armAttempt(operation, operation.heardAt + attemptMs, operation.heardAt);
-    if (onProgress === undefined) return;
-    const report: Writable<Progress> = { progress, round: attempt.round, attempt: attempt.number };
-    if (typeof total === "number") report.total = total;
-    if (typeof message === "string") report.message = message;
-    callHost(onProgress, report);
+    attempt.lastProgress = report.progress;
+    const { heardAt } = operation;
+    if (resetOnProgress && attemptMs !== undefined) this.#armAttempt(operation, heardAt + attemptMs, heardAt);
+    if (onProgress !== undefined) callHost(onProgress, report);
   }
 
   // --- recovery, inputs, pauses ---------------------------------------------------------------------------------
@@ -456,69 +443,11 @@ export class Engine implements Dispatcher, TransportHost {
   }
 
   #gather(operation: PendingOperation): void {
-    const { phase, round } = operation.state;
-    if (phase.at !== "gathering") return;
     const now = this.#clock.now();
     // The timer may be late: a user is never asked on behalf of a call whose time is over (MRTR-17).
     if (now >= operation.operationDueAt) return this.#operationDue(operation, now);
     this.#deadlines.arm(operation, operation.operationDueAt, now);
-    const controller = new AbortController();
-    operation.inputs = controller;
-    const requests = phase.question.requests ?? [];
-    this.#report.asked(operation, requests);
-    const { declarations, rules, timeouts, applyDefaults } = operation.spec;
-    gatherInputs(requests, {
-      handlers: declarations.handlers,
-      controller,
-      operationId: operation.id,
-      method: rules.method,
-      name: rules.name,
-      round,
-      peer: rules.peer,
-      clock: this.#clock,
-      inputMs: timeouts.inputMs,
-      applyDefaults,
-      validator: this.#options.validator,
-      spent: () => operation.spent(this.#clock.now()),
-      onAnswer: (key, answer, ms) => this.#inputAnswered(operation, controller, key, answer, ms),
-    }).then(
-      (gathered) => this.#gathered(operation, controller, gathered),
-      (error: RallyError) => {
-        if (operation.inputs === controller) this.#dispatch(operation, { type: "inputFailed", error });
-      },
-    );
-  }
-
-  #gathered(operation: PendingOperation, controller: AbortController, gathered: Gathered): void {
-    if (operation.inputs !== controller) return;
-    operation.inputs = undefined;
-    const { answers, open, declined } = gathered;
-    if (open.length > 0) return this.#dispatch(operation, { type: "left", open, answers });
-    let responses: string;
-    try {
-      responses = encodeResponses(answers);
-    } catch (cause) {
-      // The answers were checked; a host that changed one since then loses its own call and no other.
-      return this.#dispatch(operation, { type: "inputFailed", error: answersChanged(cause) });
-    }
-    this.#dispatch(operation, { type: "answered", responses, declined });
-  }
-
-  /** What a handler says after its round is over is no news of this operation. */
-  #inputAnswered(
-    operation: PendingOperation,
-    controller: AbortController,
-    key: string,
-    answer: string,
-    ms: number,
-  ) {
-    if (operation.inputs === controller) this.#report.inputAnswered(operation, key, answer, ms);
-  }
-
-  #abortInputs(operation: PendingOperation): void {
-    const { inputs, state } = operation;
-    operation.inputs = undefined;
-    inputs?.abort("error" in state.phase ? state.phase.error : undefined);
+    this.#inputs.open(operation);
   }
 
   #pause(operation: PendingOperation): void {
@@ -592,30 +521,13 @@ export class Engine implements Dispatcher, TransportHost {
   // --- what the transport tells outside any exchange ------------------------------------------------------------
 
   notification(frame: NotificationFrame): void {
-    if (frame.method === "notifications/message") this.#logged(frame, this.#onlyLogger());
+    if (frame.method === "notifications/message") this.#logged(frame, onlyLogger(this.#operations));
     else callHost(this.#options.onNotification, frame);
-  }
-
-  /** A shared channel does not tell whose a log entry is: the one operation that wants any, or nobody's (LOG-01). */
-  #onlyLogger(): ((entry: LogEntry) => void) | undefined {
-    let only: PendingOperation | undefined;
-    for (const operation of this.#operations) {
-      if (operation.spec.logLevel === undefined) continue;
-      if (only !== undefined) return undefined;
-      only = operation;
-    }
-    return only?.spec.onLog;
   }
 
   #logged(frame: NotificationFrame, onLog: ((entry: LogEntry) => void) | undefined): void {
     const listener = onLog ?? this.#options.onLog;
-    if (listener === undefined) return;
-    const { level, logger, data } = frame.params ?? {};
-    callHost(listener, {
-      level: typeof level === "string" ? level : "info",
-      ...(typeof logger === "string" && { logger }),
-      data,
-    });
+    if (listener !== undefined) callHost(listener, readLogEntry(frame));
   }
 
   link(state: LinkState, cause?: Error): void {
@@ -665,6 +577,8 @@ export class Engine implements Dispatcher, TransportHost {
   /** The link could not be had, or its server is an old one: each waiting operation gets an error of its own. */
   #refused(operation: PendingOperation, error: RallyError): void {
     const own = copyError(error);
+    // What was lost is the probe: the operation itself has not left.
+    if (own instanceof TransportError) own.delivery = "not-sent";
     if (own instanceof TransportError && own.code !== "closed") {
       const failure = { delivery: "not-sent", error: own } as const;
       this.#dispatch(operation, { type: "failure", failure, random: Math.random() });
@@ -673,45 +587,8 @@ export class Engine implements Dispatcher, TransportHost {
     }
   }
 
-  // --- streams ----------------------------------------------------------------------------------------------------
-
-  /**
-   * Opens an exchange that is no operation: `subscriptions/listen`. It waits at the gate as operations do; the returned
-   * handle may be cancelled at any time, also before the exchange exists. The sink is not called before this returns.
-   */
+  /** Opens a stream: see {@link Streams.open}. */
   openStream(stream: StreamRequest, sink: ExchangeSink): StreamHandle {
-    const wireId = ++this.#lastWireId;
-    const holder = { handle: undefined as Exchange | undefined, cancelled: false };
-    const fail = (error: RallyError) => {
-      if (!holder.cancelled) sink.failure({ delivery: "not-sent", error: asTransportError(error) });
-    };
-    const open = () => {
-      if (holder.cancelled) return;
-      if (this.#closing !== undefined) return fail(clientClosed());
-      const protocolVersion = this.#negotiation.version;
-      const request: ExchangeRequest = {
-        id: wireId,
-        method: stream.method,
-        protocolVersion,
-        body: stream.encode(wireId, protocolVersion),
-        mirrored: [],
-        longLived: true,
-        ...(stream.context !== undefined && { context: stream.context }),
-        ...(stream.challenge !== undefined && { challenge: stream.challenge }),
-      };
-      this.#open(request, sink, holder);
-      // A host's header function may have cancelled it from within.
-      if (holder.cancelled) this.#abandon(holder.handle, "the stream was closed");
-    };
-    const waiting: WaitingStream = { open, refuse: fail };
-    queueMicrotask(() => (this.#gate.isOpen ? open() : holder.cancelled || this.#gate.wait(waiting)));
-    return {
-      wireId,
-      cancel: (reason, options) => {
-        holder.cancelled = true;
-        this.#gate.leave(waiting);
-        holder.handle?.cancel(reason, options);
-      },
-    };
+    return this.#streams.open(stream, sink);
   }
 }

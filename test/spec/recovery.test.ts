@@ -3,7 +3,7 @@ import type { HttpStatusError, TransportError } from "../../src/errors.ts";
 import type { Script, Step } from "../../src/testing/peer-types.ts";
 import { complete, elicitForm, inputRequired } from "../../src/testing/replies.ts";
 import type { TokenCall } from "../../transports/http.ts";
-import { BINDINGS, HTTP_AND_STDIO, httpJson, memory, type RigOptions } from "../support/bindings.ts";
+import { BINDINGS, HTTP_AND_STDIO, httpJson, memory, type RigOptions, stdio } from "../support/bindings.ts";
 import { manualClock } from "../support/clocks.ts";
 import { paramsText, retryParts } from "../support/frames.ts";
 import { errorOf, expectAtRest, textOf } from "../support/outcomes.ts";
@@ -275,4 +275,16 @@ describe("many refusals at once", () => {
       expectAtRest(rig);
     });
   }
+});
+
+describe("a link that is lost while it is being asked who is there", () => {
+  it("MRTR-18: a call that never left says so, though the probe's own fate is unknown", async () => {
+    const crash: Script = (_request, exchange) => exchange.crash();
+    const options: RigOptions = { reissue: "never", peerOptions: { discover: false } };
+    const rig = await stdio.open(crash, options);
+    const error = (await errorOf(rig.client.callTool("t", {}, { reissue: { max: 0 } }))) as TransportError;
+    expect(error).toMatchObject({ code: "connection-lost", delivery: "not-sent" });
+    expect(rig.peer.requests.map(({ method }) => method)).toEqual(["server/discover"]);
+    expectAtRest(rig);
+  });
 });
