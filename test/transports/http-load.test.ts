@@ -32,13 +32,9 @@ async function runAlone(program: string): Promise<unknown> {
     });
     ${program}
   `;
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    ["--input-type=module", "-e", source],
-    {
-      cwd: fileURLToPath(new URL("../..", import.meta.url)),
-    },
-  );
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", source], {
+    cwd: fileURLToPath(new URL("../..", import.meta.url)),
+  });
   return JSON.parse(stdout);
 }
 
