@@ -92,18 +92,18 @@ export function httpTransport(url: string | URL, options: HttpTransportOptions =
 class HttpTransport implements Transport {
   readonly name = "http";
   readonly peer: string;
-  readonly #partition: string | undefined;
+  readonly #partition: (() => string) | undefined;
   readonly #site: HttpSite;
   #closing: Promise<void> | undefined;
 
-  constructor(partition: string | undefined, site: HttpSite) {
+  constructor(partition: (() => string) | undefined, site: HttpSite) {
     this.peer = site.peer;
     this.#partition = partition;
     this.#site = site;
   }
 
   partition(): string | undefined {
-    return this.#partition;
+    return this.#partition?.();
   }
 
   attach(host: TransportHost): void {

@@ -70,7 +70,7 @@ export interface LinkTransportOptions {
   /** Who is at the other end. Never a secret. */
   readonly peer: string;
   /** See {@link Transport.partition}; undefined where it can't be told, and private results are then not cached. */
-  readonly partition?: string | undefined;
+  readonly partition?: (() => string) | undefined;
   /** Opens one link, for the exchange that asked for it. May throw: the link then did not come up. */
   readonly open: (link: Link, request: ExchangeRequest) => LinkResources;
   /** When a lost link is opened again: the next exchange does it, after this backoff. `false`: never. */
@@ -124,7 +124,7 @@ class LinkTransport implements Transport {
   }
 
   partition(): string | undefined {
-    return this.#options.partition;
+    return this.#options.partition?.();
   }
 
   attach(host: TransportHost): void {

@@ -69,7 +69,10 @@ export function webSocketTransport(url: string | URL, options: WebSocketOptions 
 }
 
 /** What a function or an agent of the host adds can't be told beforehand. */
-function partitionFor({ href }: URL, { headers, token, agent }: WebSocketOptions): string | undefined {
+function partitionFor(
+  { href }: URL,
+  { headers, token, agent }: WebSocketOptions,
+): (() => string) | undefined {
   if (typeof headers === "function" || typeof token === "function" || agent !== undefined) return undefined;
   return partitionOf(href, headers ?? {}, token ?? null);
 }
