@@ -6,15 +6,9 @@
 import { systemClock } from "../src/clock.ts";
 import type { TransportError } from "../src/errors.ts";
 import type { AnomalyKind, AuthChallenge, Delivery, ExchangeFailure } from "../src/transport.ts";
-import {
-  decodeFrame,
-  decodeUtf8,
-  type ErrorFrame,
-  type NotificationFrame,
-  type ResponseFrame,
-} from "../src/wire.ts";
+import { decodeFrame, type ErrorFrame, type NotificationFrame, type ResponseFrame } from "../src/wire.ts";
 import { isInsufficientScope, readChallenge } from "./auth-challenge.ts";
-import { ByteCollector } from "./bytes.ts";
+import { ByteCollector, decodeText } from "./bytes.ts";
 import { badAnswer, connectionLost, EXCERPT_READ_BYTES, statusError, tooLarge } from "./http-errors.ts";
 import { headerText, mediaType, type RawHeaders } from "./http-headers.ts";
 import { type Inflater, type InflateSink, isIdentity, startInflater } from "./http-inflate.ts";
@@ -231,7 +225,7 @@ export class HttpAnswer implements InflateSink {
     }
     let text: string;
     try {
-      text = decodeUtf8(bytes);
+      text = decodeText(bytes);
     } catch {
       this.#rejectBody("it is not valid UTF-8");
       return;
@@ -345,7 +339,7 @@ export class HttpAnswer implements InflateSink {
     const bytes = this.#body?.take() ?? NO_BYTES;
     if (bytes.length === 0) return undefined;
     try {
-      const frame = decodeFrame(decodeUtf8(bytes));
+      const frame = decodeFrame(decodeText(bytes));
       return frame.kind === "error" ? frame : undefined;
     } catch {
       return undefined;

@@ -1,6 +1,7 @@
 /** Every command, in the order of the help. A new one is a file in `commands/` and a line here. */
 
 import type { Command } from "./command.ts";
+import { benchCommand } from "./commands/bench.ts";
 import { callCommand } from "./commands/call.ts";
 import { discoverCommand } from "./commands/discover.ts";
 import { listenCommand } from "./commands/listen.ts";
@@ -21,4 +22,5 @@ export const COMMANDS: readonly Command[] = [
   readCommand,
   promptCommand,
   listenCommand,
+  benchCommand,
 ];
