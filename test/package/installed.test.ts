@@ -170,7 +170,7 @@ describe("what importing costs", () => {
     expect(version).toMatchObject({ stdout: `${manifest.version}\n`, packages: [] });
     const help = await loadedBy([bin, "--help"]);
     expect(help.packages).toEqual([]);
-    for (const command of ["call", "resume", "tools", "discover", "read", "listen"]) {
+    for (const command of ["call", "resume", "tools", "discover", "read", "listen", "bench"]) {
       expect(help.stdout).toMatch(new RegExp(`^ +${command} `, "m"));
     }
   });
