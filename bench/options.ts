@@ -3,7 +3,7 @@
 import { parseArgs } from "node:util";
 
 export interface BenchOptions {
-  /** Fewer slices, without the peers, and only what there is a budget for. */
+  /** Only what there is a budget for, without the peers and the contenders that no budget is about. */
   readonly quick: boolean;
   /** Ids of the scenarios to run; empty for all. A `*` at the end stands for any rest. */
   readonly scenarios: readonly string[];
@@ -27,7 +27,7 @@ export const USAGE = `npm run bench -- [options]
   --publish          write docs/benchmarks.svg and the table in docs/benchmarks.md
   --no-peers         leave the other clients out
   --against DIR      measure the build in another directory as well, as "before"
-  --rounds N         interleaved runs of each contender (default 11; 9 with --quick)
+  --rounds N         interleaved runs of each contender (default 9; 8 with --quick)
 `;
 
 /** Reads the arguments; throws with a message that says what is wrong. */
@@ -48,7 +48,7 @@ export function readOptions(args: readonly string[]): BenchOptions | undefined {
   });
   if (values.help) return undefined;
   const quick = values.quick ?? false;
-  const rounds = Number(values.rounds ?? (quick ? 9 : 11));
+  const rounds = Number(values.rounds ?? (quick ? 8 : 9));
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error("--rounds must be a positive whole number");
   if (values.publish && (quick || values.scenario !== undefined)) {
     throw new Error("--publish wants the whole run: leave --quick and --scenario out");

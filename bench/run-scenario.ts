@@ -13,6 +13,8 @@ export interface Targets {
 
 export interface RunOptions {
   readonly rounds: number;
+  /** How many times over the processes are new ones. */
+  readonly generations: number;
   /** A build in another directory to measure beside this one. */
   readonly against: string | undefined;
 }
@@ -28,7 +30,10 @@ const LARGE_HEAP = ["--initial-old-space-size=512"];
 
 const HERE = new URL("./", import.meta.url);
 
-/** Measures the contenders of one scenario in interleaved slices. */
+/**
+ * Measures the contenders of one scenario in interleaved slices, over several generations of processes: one process may
+ * have its code and its data better placed in memory than another, for as long as it lives.
+ */
 export async function runScenario(
   scenario: Scenario,
   contenders: readonly Contender[],
@@ -36,63 +41,78 @@ export async function runScenario(
   options: RunOptions,
 ): Promise<Measured> {
   const measured: Measured = new Map();
-  const runners: Runner[] = [];
-  for (const contender of contenders) {
-    const reason = scenario.without?.[contender.id];
-    if (reason !== undefined) measured.set(contender.id, reason);
-    else runners.push(new Runner(contender, scenario, targetOf(scenario, targets), options));
+  for (const { id } of contenders) {
+    const reason = scenario.without?.[id];
+    if (reason !== undefined) measured.set(id, reason);
   }
-  const live = new Set<Runner>();
-  const done = new Set<Runner>();
-  for (const runner of runners) {
+  const generations = scenario.megabytes === undefined ? options.generations : 1;
+  for (let generation = 0; generation < generations; generation++) {
+    // Peers are so far away that one generation tells enough of them.
+    const taking = contenders.filter(
+      ({ id, package: peer }) =>
+        typeof measured.get(id) !== "string" && (generation === 0 || peer === undefined),
+    );
+    const runners = taking.map(
+      (contender) => new Runner(contender, scenario, targetOf(scenario, targets), options),
+    );
     try {
-      await runner.ready();
-      live.add(runner);
-    } catch (error) {
-      measured.set(runner.contender.id, (error as Error).message);
+      await takeTurns(runners, scenario, Math.ceil(options.rounds / generations), measured);
+    } finally {
+      await Promise.all(runners.map((runner) => runner.close()));
     }
   }
-  const slices = new Map<Runner, Slice[]>();
-  const spentMs = new Map<Runner, number>();
-  for (let round = -WARM_UPS; round < options.rounds; round++) {
-    // Every other round goes backwards, so that no contender always follows the same one.
-    const order = round % 2 === 0 ? [...live] : [...live].reverse();
-    for (const runner of order) {
-      const startedAt = performance.now();
-      try {
-        const slice = await runner.run(operationsOf(scenario, runner.contender, round < 0));
-        if (round < 0) continue;
-        const list = slices.get(runner) ?? [];
-        list.push(slice);
-        slices.set(runner, list);
-        const spent = (spentMs.get(runner) ?? 0) + performance.now() - startedAt;
-        spentMs.set(runner, spent);
-        if (hasEnough(runner.contender, list.length, spent)) done.add(runner);
-      } catch (error) {
-        live.delete(runner);
-        measured.set(runner.contender.id, (error as Error).message);
-      }
-    }
-    for (const runner of done) live.delete(runner);
-  }
-  for (const runner of [...live, ...done]) measured.set(runner.contender.id, slices.get(runner) ?? []);
-  await Promise.all(runners.map((runner) => runner.close()));
   return measured;
 }
 
-/** Runs whose figures are thrown away: compilers and connections warm up in them. */
-const WARM_UPS = 2;
-/** In a warm-up each operation is made this often: so many calls take a compiler's last step. */
-const WARM_UP_FACTOR = 3;
+/** Runs one generation, and adds its slices to what was measured; a contender that fails has a text in their place. */
+async function takeTurns(
+  runners: readonly Runner[],
+  scenario: Scenario,
+  rounds: number,
+  measured: Measured,
+): Promise<void> {
+  const live = new Set(runners);
+  const failed = (runner: Runner, error: unknown) => {
+    live.delete(runner);
+    measured.set(runner.contender.id, (error as Error).message);
+  };
+  for (const runner of runners) await runner.ready().catch((error) => failed(runner, error));
+  const slices = new Map<Runner, Slice[]>([...live].map((runner) => [runner, []]));
+  for (let round = -WARM_UPS; round < rounds; round++) {
+    // Every other round goes backwards, so that no contender always follows the same one.
+    const order = round % 2 === 0 ? [...live] : [...live].reverse();
+    for (const runner of order) {
+      try {
+        const slice = await runner.run(operationsOf(scenario, runner.contender, round < 0));
+        if (round >= 0) slices.get(runner)!.push(slice);
+        if (hasEnough(runner.contender, slices.get(runner)!)) live.delete(runner);
+      } catch (error) {
+        slices.delete(runner);
+        failed(runner, error);
+      }
+    }
+  }
+  for (const [{ contender }, own] of slices) {
+    const before = measured.get(contender.id);
+    measured.set(contender.id, typeof before === "object" ? [...before, ...own] : own);
+  }
+}
 
-/** The operations of one slice. A peer takes several times as long, so a part of them has to do. */
+/** Runs whose figures are thrown away: compilers and connections warm up in them. */
+const WARM_UPS = 1;
+/** A warm-up is so many times as long as a slice: it takes a compiler some thousand calls to come to its last step. */
+const WARM_UP_FACTOR = 4;
+/** A peer takes several times as long for a call, so a part of a slice has to do; but it warms up as the others do. */
+const PEER_SHARE = 0.25;
+
+/** The operations of one slice. */
 function operationsOf(
   { operations, concurrency = 1, megabytes }: Scenario,
   { package: peer }: Contender,
   isWarmUp: boolean,
 ): number {
-  const factor = isWarmUp && megabytes === undefined ? WARM_UP_FACTOR : 1;
-  const wanted = operations * factor * (peer === undefined ? 1 : 0.25);
+  let wanted = operations * (peer === undefined ? 1 : PEER_SHARE);
+  if (isWarmUp && megabytes === undefined) wanted = operations * WARM_UP_FACTOR;
   return Math.max(1, Math.round(wanted / concurrency)) * concurrency;
 }
 
@@ -101,8 +121,9 @@ const FEWEST_PEER_RUNS = 3;
 const ENOUGH_MS = 4000;
 
 /** A contender that takes very long for a slice has fewer of them. */
-function hasEnough({ package: peer }: Contender, runs: number, spentMs: number): boolean {
-  return spentMs > ENOUGH_MS && runs >= (peer === undefined ? FEWEST_RUNS : FEWEST_PEER_RUNS);
+function hasEnough({ package: peer }: Contender, slices: readonly Slice[]): boolean {
+  const spentMs = slices.reduce((sum, { wallUs, count }) => sum + (wallUs * count) / 1000, 0);
+  return spentMs > ENOUGH_MS && slices.length >= (peer === undefined ? FEWEST_RUNS : FEWEST_PEER_RUNS);
 }
 
 function targetOf({ transport }: Scenario, targets: Targets): unknown {
