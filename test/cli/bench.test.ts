@@ -31,6 +31,11 @@ const ASKS: Script = (request, exchange) =>
 const FEW = ["--calls", "6", "--warm-up", "2"];
 
 describe("bench", () => {
+  it("says in its help that it sends nothing again by default, which is not what a call does", async () => {
+    expect((await run(["bench", "--help"])).stdout).toMatch(/whose answer was lost; default\s+never/);
+    expect((await run(["call", "--help"])).stdout).toMatch(/whose answer was lost; default\s+always/);
+  });
+
   it("calls the named tool, and tells where the time of its calls went", async () => {
     const { code, stdout, stderr, calls } = await onPeer(ECHOES, ["--tool", "echo", ...FEW]);
     expect([code, stderr, calls]).toEqual([0, "", 8]);

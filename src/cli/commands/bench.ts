@@ -52,6 +52,10 @@ export const benchCommand: Command = {
     decline: INPUT_OPTIONS.decline!,
     root: INPUT_OPTIONS.root!,
     ...SERVER_OPTIONS,
+    reissue: {
+      takes: "always|safe|never",
+      help: "Send a request again whose answer was lost; default never",
+    },
   },
   notes: [
     `The tool really runs, each time: bench a tool that may run a thousand times. Nothing is sent again that was lost,
