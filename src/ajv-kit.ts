@@ -8,6 +8,7 @@ import { SchemaError } from "./errors.ts";
 import { FORM_FORMATS } from "./formats.ts";
 import { compilePattern, type LinearEngine, PatternFault } from "./patterns.ts";
 import { joinPath, type Problem } from "./problems.ts";
+import { clip } from "./show.ts";
 import { isObject } from "./wire.ts";
 import { createWorkMeter, WorkExceeded, type WorkMeter } from "./work-meter.ts";
 
@@ -95,7 +96,7 @@ function compileWith(
     return ajv.compile(schema);
   } catch (error) {
     if (!(error instanceof MissingRefError)) throw error;
-    const ref = clip(error.missingRef);
+    const ref = clip(error.missingRef, 300);
     throw new SchemaError(
       /^[a-z][a-z0-9+.-]*:/i.test(error.missingRef)
         ? `The schema refers to "${ref}", which is outside of it; references are never fetched. Put the definition into the schema, under "$defs".`
@@ -262,7 +263,7 @@ function checkWith(validate: ValidateFunction, meter: WorkMeter, checkMs: number
           "",
         );
       }
-      throw new SchemaError(`The value could not be checked: ${clip((error as Error).message)}.`, "");
+      throw new SchemaError(`The value could not be checked: ${clip((error as Error).message, 300)}.`, "");
     }
   };
 }
@@ -279,7 +280,7 @@ function describe(error: ErrorObject | undefined, value: unknown): Problem {
     case "unevaluatedProperties":
       return { path: joinPath(path, String(params.unevaluatedProperty)), message: "is not allowed" };
     default:
-      return { path, message: clip(explain(keyword, params)) };
+      return { path, message: clip(explain(keyword, params), 300) };
   }
 }
 
@@ -351,7 +352,7 @@ function readPointer(pointer: string, value: unknown): string {
 function malformed(errors: readonly ErrorObject[], schema: unknown, dialect: Dialect): SchemaError {
   const first = errors[0];
   const path = first === undefined ? "" : readPointer(first.instancePath, schema);
-  const where = path === "" ? "" : ` at ${clip(path)}`;
+  const where = path === "" ? "" : ` at ${clip(path, 300)}`;
   return new SchemaError(
     `The schema is no valid JSON Schema ${dialect}${where}: ${first === undefined ? "it does not satisfy its meta-schema" : explain(first.keyword, first.params)}.`,
     path,
@@ -360,8 +361,4 @@ function malformed(errors: readonly ErrorObject[], schema: unknown, dialect: Dia
 
 function quote(source: string): string {
   return clip(JSON.stringify(source), 120);
-}
-
-function clip(text: string, longest = 300): string {
-  return text.length > longest ? `${text.slice(0, longest - 3)}...` : text;
 }

@@ -5,6 +5,7 @@ import { checkForm, type Form, formDefaults, readForm } from "./form.ts";
 import type { InputRequest } from "./input-required.ts";
 import { checkCreateMessageResult, checkElicitResult, checkListRootsResult } from "./input-values.ts";
 import { type Problem, setOwn } from "./problems.ts";
+import { showKey } from "./show.ts";
 import type { SchemaValidator } from "./validate.ts";
 import type { JsonObject } from "./wire.ts";
 
@@ -24,10 +25,11 @@ export async function checkAnswer(
   request: InputRequest,
   value: unknown,
   checks: AnswerChecks,
+  form: Form | undefined = formOf(request),
 ): Promise<JsonObject> {
   switch (request.kind) {
     case "elicitForm":
-      return checkFormAnswer(request, value, checks);
+      return checkFormAnswer(request, form!, value, checks);
     case "elicitUrl": {
       const checked = checkElicitResult(value, "url");
       if (checked.problem !== undefined) throw misfit(request, checked.problem);
@@ -42,13 +44,18 @@ export async function checkAnswer(
   }
 }
 
+/** The form of a form elicitation; undefined for any other request. Whoever has it gives it to {@link checkAnswer}. */
+export function formOf({ kind, params }: InputRequest): Form | undefined {
+  return kind === "elicitForm" ? readForm(params.requestedSchema as JsonObject) : undefined;
+}
+
 async function checkFormAnswer(
   request: InputRequest,
+  form: Form,
   value: unknown,
   checks: AnswerChecks,
 ): Promise<JsonObject> {
   const schema = request.params.requestedSchema as JsonObject;
-  const form = readForm(schema);
   const checked = checkElicitResult(value, "form", checks.applyDefaults ? undefined : form);
   if (checked.problem !== undefined) throw misfit(request, checked.problem);
   const answer = checked.value;
@@ -89,7 +96,7 @@ function copyChecked(request: InputRequest, value: unknown, problem: Problem | u
 function misfit({ key, method, kind }: InputRequest, { path, message }: Problem): InputError {
   const where = path === "" ? "the answer" : path;
   return new InputError(
-    `The answer of inputs.${kind} to the key ${JSON.stringify(key).slice(0, 120)} does not fit: ${where} ${message}. Nothing was sent; the call ends here.`,
+    `The answer of inputs.${kind} to the key ${showKey(key)} does not fit: ${where} ${message}. Nothing was sent; the call ends here.`,
     key,
     method,
     { path },

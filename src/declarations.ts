@@ -7,6 +7,7 @@ import { UsageError } from "./errors.ts";
 import type { InputRequest } from "./input-required.ts";
 import type { InputHandlers, SampleOptions } from "./inputs.ts";
 import { META } from "./protocol.ts";
+import { showKey } from "./show.ts";
 import { isObject, type JsonObject, typeName } from "./wire.ts";
 
 /** The name and version that a host gives of itself, sent with every request. */
@@ -104,8 +105,7 @@ function describeUndeclared(request: InputRequest, handlers: InputHandlers): str
 }
 
 function undeclaredText(key: string, what: string, remedy: string): string {
-  const shown = JSON.stringify(key).slice(0, 120);
-  return `The server asked for ${what} under the key ${shown}, which the request did not declare. Nothing more was sent; ${remedy} to declare and answer it.`;
+  return `The server asked for ${what} under the key ${showKey(key)}, which the request did not declare. Nothing more was sent; ${remedy} to declare and answer it.`;
 }
 
 /** What an attempt adds to `_meta`. */

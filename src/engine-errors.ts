@@ -139,5 +139,3 @@ export function copyError<E extends RallyError>(error: E): E {
 export function asTransportError(error: RallyError): TransportError {
   return error instanceof TransportError ? error : new ConnectError(error.message, { cause: error });
 }
-
-export { clip };

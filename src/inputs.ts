@@ -3,12 +3,13 @@
  * request and does not know where its answer goes.
  */
 
-import { checkAnswer } from "./answers.ts";
+import { checkAnswer, formOf } from "./answers.ts";
 import type { Clock } from "./clock.ts";
 import { checkElicitUrl } from "./elicit-url.ts";
 import { InputError, RallyError, TimeoutError, type TimeSpent } from "./errors.ts";
-import { formDefaults, readForm } from "./form.ts";
+import { type Form, formDefaults } from "./form.ts";
 import type { InputKind, InputRequest } from "./input-required.ts";
+import { showKey } from "./show.ts";
 import type { SchemaValidator } from "./validate.ts";
 import type { JsonObject } from "./wire.ts";
 
@@ -200,9 +201,10 @@ async function answerOne(request: InputRequest, round: RoundContext): Promise<Js
     return undefined;
   }
   try {
-    const call = callHandler(request, handler, round);
+    const form = formOf(request);
+    const call = callHandler(request, handler, round, form);
     const value = await (round.inputMs === undefined ? call : within(round.inputMs, call, round, request));
-    const answer = await checkAnswer(request, value, round);
+    const answer = await checkAnswer(request, value, round, form);
     report(typeof answer.action === "string" ? answer.action : "answered");
     return answer;
   } catch (error) {
@@ -210,7 +212,7 @@ async function answerOne(request: InputRequest, round: RoundContext): Promise<Js
     if (RallyError.is(error)) throw error;
     const why = error instanceof Error ? error.message : String(error);
     throw new InputError(
-      `The handler inputs.${request.kind} failed on the key ${JSON.stringify(key).slice(0, 120)}: ${why}. Nothing was sent; the call ends here. The handler's own error is the cause.`,
+      `The handler inputs.${request.kind} failed on the key ${showKey(key)}: ${why}. Nothing was sent; the call ends here. The handler's own error is the cause.`,
       key,
       request.method,
       { cause: error },
@@ -233,6 +235,7 @@ async function callHandler(
   request: InputRequest,
   handler: AnyHandler,
   round: RoundContext,
+  form: Form | undefined,
 ): Promise<unknown> {
   const { kind, key, params } = request;
   const context: InputContext = {
@@ -243,7 +246,7 @@ async function callHandler(
     round: round.round,
     key,
     peer: round.peer,
-    defaults: kind === "elicitForm" ? formDefaults(readForm(params.requestedSchema as JsonObject)) : {},
+    defaults: form === undefined ? {} : formDefaults(form),
     ...(kind === "elicitUrl" && urlContext(request)),
   };
   return handler(params as never, context);
@@ -253,7 +256,7 @@ function urlContext({ key, method, params }: InputRequest): { origin: string; pu
   const checked = checkElicitUrl(params.url as string);
   if ("fault" in checked) {
     throw new InputError(
-      `The server asked to visit a URL that must not be shown to a user (key ${JSON.stringify(key).slice(0, 120)}): ${checked.fault}. Nothing was opened and nothing more was sent.`,
+      `The server asked to visit a URL that must not be shown to a user (key ${showKey(key)}): ${checked.fault}. Nothing was opened and nothing more was sent.`,
       key,
       method,
       { path: "params.url" },
@@ -275,7 +278,7 @@ function within(
     const timer = clock.setTimer(() => {
       reject(
         new TimeoutError(
-          `The handler inputs.${request.kind} gave no answer for the key ${JSON.stringify(request.key).slice(0, 120)} within ${ms} ms (timeouts.inputMs). Nothing was sent.`,
+          `The handler inputs.${request.kind} gave no answer for the key ${showKey(request.key)} within ${ms} ms (timeouts.inputMs). Nothing was sent.`,
           "input",
           ms,
           round.spent(),

@@ -17,7 +17,6 @@ import {
   type TransportError,
 } from "./errors.ts";
 import {
-  type InputKind,
   type InputQuestion,
   type InputRequest,
   type QuestionLimits,
@@ -27,7 +26,7 @@ import {
 import { mayNeedInput } from "./protocol.ts";
 import { judgeReissue, type ReissueRules } from "./reissue.ts";
 import { checkResult } from "./result-shapes.ts";
-import { showValue } from "./show.ts";
+import { showKeys, showValue } from "./show.ts";
 import type { ExchangeFailure, MirroredField } from "./transport.ts";
 import type { JsonObject } from "./wire.ts";
 
@@ -478,9 +477,9 @@ function continuationOf(
 
 function roundLimit(state: OperationState, question: InputQuestion, rules: OperationRules): RoundLimitError {
   const keys = question.requests?.map(({ key }) => key) ?? [];
-  const asked = keys.length === 0 ? "state only" : keys.map((key) => JSON.stringify(key)).join(", ");
+  const asked = keys.length === 0 ? "state only" : showKeys(keys);
   return new RoundLimitError(
-    `The server asked for input again after ${state.answers} answers, and maxRounds is ${rules.maxRounds} (last asked: ${asked.slice(0, 300)}). Raise maxRounds, or go on by hand with client.resume(error.continuation, …).`,
+    `The server asked for input again after ${state.answers} answers, and maxRounds is ${rules.maxRounds} (last asked: ${asked}). Raise maxRounds, or go on by hand with client.resume(error.continuation, …).`,
     state.answers,
     keys,
     continuationOf(state, question, rules),
@@ -489,12 +488,8 @@ function roundLimit(state: OperationState, question: InputQuestion, rules: Opera
 
 function inputRepeated(requests: readonly InputRequest[], times: number): InputRepeatedError {
   const keys = requests.map(({ key }) => key);
-  const shown = keys
-    .map((key) => JSON.stringify(key))
-    .join(", ")
-    .slice(0, 300);
   return new InputRepeatedError(
-    `The user said no, and the server asked the identical question (${shown}) again ${times} times. Raise maxRepeats to let it ask more often.`,
+    `The user said no, and the server asked the identical question (${showKeys(keys)}) again ${times} times. Raise maxRepeats to let it ask more often.`,
     keys,
     times,
   );
@@ -519,6 +514,3 @@ function violation(field: string, why: string): ProtocolViolationError {
     field,
   );
 }
-
-/** The kinds of input, for those who list them. */
-export const INPUT_KINDS: readonly InputKind[] = ["elicitForm", "elicitUrl", "sample", "listRoots"];

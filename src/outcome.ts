@@ -4,6 +4,7 @@ import type { Continuation } from "./continuation.ts";
 import { SuspendedError } from "./errors.ts";
 import type { Result } from "./mcp-types.ts";
 import type { SettledPhase } from "./pending.ts";
+import { showKeys } from "./show.ts";
 import type { JsonObject } from "./wire.ts";
 
 /** What `begin` and `resume` give. */
@@ -51,9 +52,8 @@ export function suspendedError(
   phase: Extract<SettledPhase, { at: "suspended" }>,
   method: string,
 ): SuspendedError {
-  const keys = phase.open.map((key) => JSON.stringify(key)).join(", ");
   return new SuspendedError(
-    `${method} needs an input that was left to the host (${keys.slice(0, 300)}). Answer it with client.resume(error.continuation, { key: answer }).`,
+    `${method} needs an input that was left to the host (${showKeys(phase.open)}). Answer it with client.resume(error.continuation, { key: answer }).`,
     phase.open,
     phase.continuation,
   );

@@ -8,6 +8,7 @@
 import { SchemaError } from "./errors.ts";
 import type { CallToolResult } from "./mcp-types.ts";
 import { joinPath } from "./problems.ts";
+import { clip } from "./show.ts";
 import type { StandardIssue, StandardResult, StandardSchema } from "./standard-schema.ts";
 import type { SchemaCheck, SchemaValidator } from "./validate.ts";
 import type { JsonObject } from "./wire.ts";
@@ -122,7 +123,7 @@ export async function applyStandardSchema<T>(
   const path = (issue?.path ?? []).reduce(extendPath, "structuredContent");
   const more = checked.issues.length > 1 ? ` (and ${checked.issues.length - 1} more)` : "";
   throw new SchemaError(
-    `The tool ${quote(tool)} gave output that the schema given with the call refuses: ${path}: ${clip(String(issue?.message))}${more}. The call has run; error.result holds what it gave.`,
+    `The tool ${quote(tool)} gave output that the schema given with the call refuses: ${path}: ${clip(String(issue?.message), 300)}${more}. The call has run; error.result holds what it gave.`,
     path,
     { tool, result, cause: checked.issues },
   );
@@ -144,9 +145,5 @@ function details({ tool, result }: OutputCase): { tool: string; result: unknown 
 }
 
 function quote(text: string): string {
-  return JSON.stringify(clip(text));
-}
-
-function clip(text: string): string {
-  return text.length > 300 ? `${text.slice(0, 297)}...` : text;
+  return JSON.stringify(clip(text, 300));
 }

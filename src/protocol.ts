@@ -63,8 +63,5 @@ export function isLegacyCode(code: number): boolean {
   return code <= -32000 && code >= -32019;
 }
 
-/** The core values of `resultType`; a declared extension may add its own (MRTR-02). */
-export const RESULT_TYPES: readonly string[] = ["complete", "input_required"];
-
 /** Severity levels of `notifications/message`, least severe first. */
 export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";

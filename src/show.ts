@@ -23,6 +23,19 @@ export function clip(text: string, length = 200): string {
   return text.length > length ? `${text.slice(0, length - 3)}...` : text;
 }
 
+/** A server's key as text that fits a message. */
+export function showKey(key: string): string {
+  return JSON.stringify(key).slice(0, 120);
+}
+
+/** Several keys as text that fits a message. */
+export function showKeys(keys: readonly string[]): string {
+  return keys
+    .map((key) => JSON.stringify(key))
+    .join(", ")
+    .slice(0, 300);
+}
+
 /** Whether a value is nested deeper than `levels`. Walks no deeper than that. */
 export function isDeeperThan(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;

@@ -1,8 +1,8 @@
 /** What the frames of a subscription say, and the errors that they can be. */
 
-import { clip } from "./engine-errors.ts";
 import { ProtocolViolationError, TimeoutError } from "./errors.ts";
 import { LISTEN } from "./listen-request.ts";
+import { clip } from "./show.ts";
 import type { ChangeItem } from "./subscription-queue.ts";
 import type { NotificationFrame } from "./transport.ts";
 import type { JsonObject } from "./wire.ts";

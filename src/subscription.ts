@@ -7,13 +7,14 @@
 import type { Abortable, AbortHub } from "./abort-hub.ts";
 import type { Clock, TimerHandle } from "./clock.ts";
 import type { Declarations } from "./declarations.ts";
-import { cancelled, clientClosed, clip, metaFailed, rpcError } from "./engine-errors.ts";
+import { cancelled, clientClosed, metaFailed, rpcError } from "./engine-errors.ts";
 import type { RallyError } from "./errors.ts";
 import { callHost, type EventBus } from "./events.ts";
 import { LISTEN, Listen, type ListenHandle, type ListenOwner, type ListenStream } from "./listen-request.ts";
 import { type Negotiation, recoveryFor } from "./negotiation.ts";
 import { META } from "./protocol.ts";
 import { encodeValue } from "./request.ts";
+import { clip } from "./show.ts";
 import { asksFor, isFilterable, readAcknowledgment, type SubscriptionFilter } from "./subscription-filter.ts";
 import {
   ACKNOWLEDGED,

@@ -10,6 +10,7 @@ import { SchemaError } from "./errors.ts";
 import { LinearEngineNeeded, loadLinearEngine } from "./patterns.ts";
 import type { Problem } from "./problems.ts";
 import { checkSchemaBounds, passed, SCHEMA_BOUNDS, type SchemaBounds } from "./schema-bounds.ts";
+import { clip } from "./show.ts";
 import { isObject, typeName } from "./wire.ts";
 
 /**
@@ -146,7 +147,7 @@ function readDialect(schema: unknown): Dialect {
     typeof named === "string" ? DIALECTS.get(named.replace(/^https?:\/\//, "").replace(/#$/, "")) : undefined;
   if (dialect !== undefined) return dialect;
   throw new SchemaError(
-    `The schema's dialect ${clip(JSON.stringify(named) ?? "")} is not supported; supported are JSON Schema 2020-12 (also without "$schema") and draft-07.`,
+    `The schema's dialect ${clip(JSON.stringify(named) ?? "", 300)} is not supported; supported are JSON Schema 2020-12 (also without "$schema") and draft-07.`,
     "$schema",
   );
 }
@@ -155,11 +156,7 @@ function unusable(error: unknown): SchemaError {
   if (error instanceof RangeError) {
     return new SchemaError("The schema nests or refers to itself too deeply to be compiled.", "");
   }
-  return new SchemaError(`The schema cannot be used: ${clip((error as Error).message)}.`, "");
-}
-
-function clip(text: string): string {
-  return text.length > 300 ? `${text.slice(0, 297)}...` : text;
+  return new SchemaError(`The schema cannot be used: ${clip((error as Error).message, 300)}.`, "");
 }
 
 let loading: Promise<AjvKit> | undefined;

@@ -7,6 +7,7 @@ import { type InputRequest, readQuestion } from "../input-required.ts";
 import type { Result } from "../mcp-types.ts";
 import type { Outcome } from "../outcome.ts";
 import { setOwn } from "../problems.ts";
+import { showKey } from "../show.ts";
 import type { JsonObject } from "../wire.ts";
 import type { Asker } from "./asker.ts";
 import type { Question } from "./question.ts";
@@ -66,7 +67,7 @@ function refuseBadUrl({ key, method, params }: InputRequest): void {
   const checked = checkElicitUrl(params.url as string);
   if (!("fault" in checked)) return;
   throw new InputError(
-    `the server asked to visit a URL that must not be shown to a user (key ${JSON.stringify(key).slice(0, 120)}): ${checked.fault}; nothing was opened and nothing more was sent`,
+    `the server asked to visit a URL that must not be shown to a user (key ${showKey(key)}): ${checked.fault}; nothing was opened and nothing more was sent`,
     key,
     method,
     { path: "params.url" },
