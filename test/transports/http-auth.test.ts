@@ -1,34 +1,8 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { HttpStatusError, UsageError } from "../../src/errors.ts";
 import type { AuthChallenge } from "../../src/transport.ts";
 import { type HttpTransportOptions, httpTransport, type TokenCall } from "../../transports/http.ts";
-import {
-  type Attached,
-  answerJson,
-  attach,
-  failureOf,
-  type Peer,
-  responseOf,
-  run,
-  type Seen,
-  startPeer,
-} from "./http-peer.ts";
-
-const ends: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
-
-async function setUp(
-  handler: (seen: Seen) => void,
-  options?: HttpTransportOptions,
-): Promise<Attached & { peer: Peer }> {
-  const peer = await startPeer(handler);
-  const attached = attach(peer.url, options);
-  ends.push(peer.stop, () => attached.transport.close());
-  return { ...attached, peer };
-}
+import { answerJson, ends, failureOf, responseOf, run, type Seen, setUp, startPeer } from "./http-peer.ts";
 
 function refuse(status: number, challenge?: string | string[], body = ""): (seen: Seen) => void {
   return ({ res }) => {

@@ -1,36 +1,17 @@
 import { Agent } from "undici";
-import { afterEach, describe, expect, it } from "vitest";
-import type { HttpTransportOptions } from "../../transports/http.ts";
+import { describe, expect, it } from "vitest";
 import {
   type Attached,
   answerEvents,
   answerJson,
-  attach,
   event,
   failureOf,
   type Peer,
   responseOf,
   resultText,
   run,
-  type Seen,
-  startPeer,
+  setUp,
 } from "./http-peer.ts";
-
-const ends: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
-
-async function setUp(
-  handler?: (seen: Seen) => void,
-  options?: HttpTransportOptions,
-): Promise<Attached & { peer: Peer }> {
-  const peer = await startPeer(handler);
-  const attached = attach(peer.url, options);
-  ends.push(peer.stop, () => attached.transport.close());
-  return { ...attached, peer };
-}
 
 /**
  * Calls one after another use two connections in turn: undici looks at a connection once more before it is free again, and

@@ -7,19 +7,13 @@ import {
 } from "node:http2";
 import type { AddressInfo, Server } from "node:net";
 import { Agent } from "undici";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { HttpTransportOptions } from "../../transports/http.ts";
-import { attach, event, failureOf, listen, responseOf, resultText, run } from "./http-peer.ts";
+import { attach, ends, event, failureOf, listen, responseOf, resultText, run } from "./http-peer.ts";
 
 const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url));
 const CERT = fixture("loopback-cert.pem");
 const KEY = fixture("loopback-key.pem");
-
-const ends: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
 
 interface SeenH2 {
   readonly req: Http2ServerRequest;

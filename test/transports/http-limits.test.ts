@@ -1,33 +1,23 @@
 import { createGzip, gzipSync } from "node:zlib";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { LimitError } from "../../src/errors.ts";
 import {
   answerEvents,
   answerJson,
-  attach,
   event,
   failureOf,
-  type Peer,
   responseOf,
   resultText,
   run,
   type Seen,
-  startPeer,
+  setUp as setUpAt,
 } from "./http-peer.ts";
 
 const LIMIT = 100_000;
 const MIB = 1024 * 1024;
-const ends: (() => Promise<void>)[] = [];
 
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
-
-async function setUp(handler: (seen: Seen) => void, messageBytes = LIMIT) {
-  const peer: Peer = await startPeer(handler);
-  const attached = attach(peer.url, {}, messageBytes);
-  ends.push(peer.stop, () => attached.transport.close());
-  return { ...attached, peer };
+function setUp(handler: (seen: Seen) => void, messageBytes = LIMIT) {
+  return setUpAt(handler, {}, messageBytes);
 }
 
 /** A result whose frame has exactly this many bytes. */

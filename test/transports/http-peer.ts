@@ -2,6 +2,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from "node:net";
+import { afterEach } from "vitest";
 import type {
   AnomalyKind,
   Envelope,
@@ -251,4 +252,23 @@ export function answerEvents(seen: Seen, status = 200): ServerResponse {
   seen.res.writeHead(status, { "content-type": "text/event-stream" });
   seen.res.flushHeaders();
   return seen.res;
+}
+
+/** What a test leaves to be ended, the last first. */
+export const ends: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+/** A server and a transport to it. The transport closes first, and the server then finds no socket left. */
+export async function setUp(
+  handler?: (seen: Seen) => void,
+  options?: HttpTransportOptions,
+  messageBytes?: number,
+): Promise<Attached & { peer: Peer }> {
+  const peer = await startPeer(handler);
+  const attached = attach(peer.url, options, messageBytes);
+  ends.push(peer.stop, () => attached.transport.close());
+  return { ...attached, peer };
 }

@@ -1,12 +1,13 @@
 import { inspect } from "node:util";
 import fc from "fast-check";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { ExchangeRequest } from "../../src/transport.ts";
 import type { HttpTransportOptions } from "../../transports/http.ts";
 import {
   answerEvents,
   answerJson,
   attach,
+  ends,
   event,
   failureOf,
   run,
@@ -14,12 +15,6 @@ import {
   startBytes,
   startPeer,
 } from "./http-peer.ts";
-
-const ends: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
 
 /** All that can be seen of an error: message, stack, properties, causes, JSON. */
 function shown(error: unknown): string {

@@ -1,37 +1,20 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { HttpStatusError } from "../../src/errors.ts";
-import type { HttpTransportOptions } from "../../transports/http.ts";
 import {
-  type Attached,
   answerEvents,
   answerJson,
   attach,
+  ends,
   event,
   failureOf,
-  type Peer,
   responseOf,
   resultText,
   run,
   type Seen,
+  setUp,
   startBytes,
   startPeer,
 } from "./http-peer.ts";
-
-const ends: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
-
-async function setUp(
-  handler: (seen: Seen) => void,
-  options?: HttpTransportOptions,
-): Promise<Attached & { peer: Peer }> {
-  const peer = await startPeer(handler);
-  const attached = attach(peer.url, options);
-  ends.push(peer.stop, () => attached.transport.close());
-  return { ...attached, peer };
-}
 
 /** Answers with a status, headers and a body. */
 function answer(status: number, headers: Record<string, string>, body = ""): (seen: Seen) => void {

@@ -1,44 +1,23 @@
 import { randomBytes } from "node:crypto";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ConnectError, ConnectionLostError, FrameError, UsageError } from "../../src/errors.ts";
-import { type HttpTransportOptions, httpTransport } from "../../transports/http.ts";
+import { httpTransport } from "../../transports/http.ts";
 import {
-  type Attached,
   answerEvents,
   answerJson,
   attach,
+  ends,
   event,
   failureOf,
-  type Peer,
   responseOf,
   resultText,
   run,
   type Seen,
+  setUp,
   startBytes,
   startPeer,
 } from "./http-peer.ts";
-
-const ends: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
-
-/** A server and a transport to it. The transport closes first, and the server then finds no socket left. */
-async function setUp(
-  handler?: (seen: Seen) => void,
-  options?: HttpTransportOptions,
-  messageBytes?: number,
-): Promise<Attached & { peer: Peer }> {
-  const peer = await startPeer(handler);
-  const attached = attach(peer.url, options, messageBytes);
-  ends.push(
-    () => peer.stop(),
-    () => attached.transport.close(),
-  );
-  return { ...attached, peer };
-}
 
 /** A bare server that answers every request with these bytes, and ends the connection after them if asked to. */
 async function setUpBytes(answer: string | Buffer, finish: "end" | "keep" | "reset" = "keep") {
