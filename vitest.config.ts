@@ -16,6 +16,7 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    setupFiles: ["test/support/input-code.setup.ts"],
     pool: "forks",
     maxWorkers: 2,
     testTimeout: 10_000,

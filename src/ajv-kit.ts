@@ -6,7 +6,13 @@
 import type { Ajv, AnySchema, CodeKeywordDefinition, ErrorObject, Options, ValidateFunction } from "ajv";
 import { SchemaError } from "./errors.ts";
 import { FORM_FORMATS } from "./formats.ts";
-import { compilePattern, type LinearEngine, PatternFault } from "./patterns.ts";
+import {
+  compilePattern,
+  type LinearEngine,
+  LinearEngineNeeded,
+  loadLinearEngine,
+  PatternFault,
+} from "./patterns.ts";
 import { joinPath, type Problem } from "./problems.ts";
 import { clip } from "./show.ts";
 import { isObject } from "./wire.ts";
@@ -17,10 +23,12 @@ export type Dialect = "2020-12" | "draft-07";
 
 /** Compiles schemas, each in an ajv of its own: what one schema names by `$id` can never be seen from another. */
 export interface AjvKit {
-  /** The linear-time pattern engine, once it is loaded. */
-  linear: LinearEngine | undefined;
-  /** Compiles a schema that is ours to keep. Throws a {@link SchemaError}, or LinearEngineNeeded when `linear` is wanted. */
+  /** Compiles a schema that is ours to keep. Throws a {@link SchemaError}, or what {@link wantsLinear} is true of. */
   compile(schema: unknown, dialect: Dialect, checkMs: number): (value: unknown) => Problem | undefined;
+  /** Whether an error of `compile` says no more than that the linear-time pattern engine has to be loaded first. */
+  wantsLinear(error: unknown): boolean;
+  /** Loads the linear-time pattern engine. */
+  loadLinear(): Promise<void>;
 }
 
 const META_SCHEMA: Readonly<Record<Dialect, string>> = {
@@ -53,8 +61,8 @@ export async function createAjvKit(): Promise<AjvKit> {
   checker("2020-12").validate(META_SCHEMA["2020-12"], true);
   await turn();
 
-  const kit: AjvKit = {
-    linear: undefined,
+  let linear: LinearEngine | undefined;
+  return {
     compile(schema, dialect, checkMs) {
       const meta = checker(dialect);
       if (!meta.validate(META_SCHEMA[dialect], schema)) throw malformed(meta.errors ?? [], schema, dialect);
@@ -70,7 +78,7 @@ export async function createAjvKit(): Promise<AjvKit> {
         inlineRefs: false,
         // "required" must not be met, nor "properties" reached, by what every object inherits.
         ownProperties: true,
-        code: { optimize: false, regExp: patternFunction(kit, meter) },
+        code: { optimize: false, regExp: patternFunction(() => linear, meter) },
       };
       const ajv = dialect === "2020-12" ? new Ajv2020(options) : new Ajv(options);
       for (const [name, format] of Object.entries({ ...fullFormats, ...FORM_FORMATS })) {
@@ -79,8 +87,11 @@ export async function createAjvKit(): Promise<AjvKit> {
       meterKeywords(ajv, meter, _);
       return checkWith(compileWith(ajv, schema as AnySchema, MissingRefError), meter, checkMs);
     },
+    wantsLinear: (error) => error instanceof LinearEngineNeeded,
+    async loadLinear() {
+      linear = await loadLinearEngine();
+    },
   };
-  return kit;
 }
 
 function turn(): Promise<void> {
@@ -107,12 +118,12 @@ function compileWith(
 }
 
 /** The `RegExp` of ajv: compiles the patterns of one schema. */
-function patternFunction(kit: AjvKit, meter: WorkMeter) {
+function patternFunction(linear: () => LinearEngine | undefined, meter: WorkMeter) {
   let total = 0;
   const compile = (source: string) => {
     let pattern: ReturnType<typeof compilePattern>;
     try {
-      pattern = compilePattern(source, kit.linear);
+      pattern = compilePattern(source, linear());
     } catch (error) {
       if (!(error instanceof PatternFault)) throw error;
       throw new SchemaError(

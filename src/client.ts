@@ -12,8 +12,8 @@ import { readContinuation } from "./continuation.ts";
 import { Engine } from "./engine.ts";
 import { UsageError } from "./errors.ts";
 import { EventBus } from "./events.ts";
+import { loadInputCode } from "./input-code.ts";
 import type { ListMethod, ListOptions } from "./lists.ts";
-import { answersFor } from "./manual.ts";
 import type {
   CallToolResult,
   CompleteResult,
@@ -267,6 +267,7 @@ export class Client {
   ): Promise<Outcome> {
     const read = readContinuation(continuation, this.peer);
     const { method, params, name, mirrored, rounds, requestState } = read.continuation;
+    const { answersFor } = await loadInputCode();
     const responses = await answersFor(read, inputResponses, {
       validator: this.#validator,
       applyDefaults: options.applyDefaults ?? this.#options.applyDefaults ?? false,

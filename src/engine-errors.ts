@@ -5,12 +5,14 @@ import {
   CapabilityRequiredError,
   ClosedError,
   ConnectError,
+  InputError,
   RallyError,
   RpcError,
   TimeoutError,
   TransportError,
   UsageError,
 } from "./errors.ts";
+import type { InputRequest } from "./input-required.ts";
 import type { OperationEvent, Phase } from "./operation.ts";
 import type { PendingOperation } from "./pending.ts";
 import { CODE } from "./protocol.ts";
@@ -59,6 +61,16 @@ export function answersChanged(cause: unknown): UsageError {
   return new UsageError(
     "An answer of an input handler was changed after it was given, and cannot be encoded as JSON any more. Nothing was sent; the cause says why.",
     { path: "inputs", cause },
+  );
+}
+
+/** The code that runs the handlers is loaded when it is first needed, and its file is not there (any more). */
+export function inputCodeMissing(request: InputRequest | undefined, cause: unknown): InputError {
+  return new InputError(
+    "The server asked for input, and the part of mcp-rally that runs the handlers could not be loaded: was the package changed while this program ran? Nothing more was sent; the cause says what is missing.",
+    request?.key ?? "",
+    request?.method ?? "",
+    { cause },
   );
 }
 

@@ -158,6 +158,7 @@ export class Engine implements Dispatcher, TransportHost {
     this.#operations.add(operation);
     if (spec.isProbe) this.#probing = operation;
     if (spec.signal !== undefined) this.#aborts.join(spec.signal, operation);
+    this.#inputs.expect(operation);
     this.#report.started(operation);
     this.#dispatch(operation, { type: "start" });
   }

@@ -105,7 +105,7 @@ export const DIAGNOSTICS_CHANNEL = "mcp-rally";
 /** Hands events to the host's `onEvent` and to the diagnostics channel. */
 export class EventBus {
   readonly #listener: ((event: RallyEvent) => void) | undefined;
-  readonly #channel: DiagnosticsChannel | undefined = diagnosticsChannel();
+  #channel: DiagnosticsChannel | undefined;
 
   constructor(listener: ((event: RallyEvent) => void) | undefined) {
     this.#listener = listener;
@@ -113,13 +113,16 @@ export class EventBus {
 
   /** Whether anyone listens; where it is false, callers do not build the event at all. */
   get watched(): boolean {
-    return this.#listener !== undefined || (this.#channel?.hasSubscribers ?? false);
+    if (this.#listener !== undefined) return true;
+    this.#channel ??= diagnosticsChannel();
+    return this.#channel.hasSubscribers;
   }
 
   /** Publishes one event. A listener that throws is the host's affair and stops nothing (SAF-02). */
   publish(event: RallyEvent): void {
     if (this.#listener !== undefined) callHost(this.#listener, event);
-    if (this.#channel?.hasSubscribers) this.#channel.publish(event);
+    this.#channel ??= diagnosticsChannel();
+    if (this.#channel.hasSubscribers) this.#channel.publish(event);
   }
 }
 
@@ -139,11 +142,13 @@ export function callHost<A extends unknown[]>(callback: (...args: A) => unknown,
 
 function ignore(): void {}
 
+const NO_CHANNEL: DiagnosticsChannel = { hasSubscribers: false, publish: ignore };
+
 /** `node:diagnostics_channel` where there is one; `src/` itself imports no `node:` module, so it also runs in a browser. */
-function diagnosticsChannel(): DiagnosticsChannel | undefined {
+function diagnosticsChannel(): DiagnosticsChannel {
   const runtime = (globalThis as { process?: { getBuiltinModule?: (id: string) => unknown } }).process;
   const module = runtime?.getBuiltinModule?.("node:diagnostics_channel") as
     | { channel(name: string): DiagnosticsChannel }
     | undefined;
-  return module?.channel(DIAGNOSTICS_CHANNEL);
+  return module?.channel(DIAGNOSTICS_CHANNEL) ?? NO_CHANNEL;
 }

@@ -1,10 +1,13 @@
 /** Runs the handlers of an operation's open round, and feeds back what came of them. */
 
 import type { Clock } from "./clock.ts";
-import { answersChanged } from "./engine-errors.ts";
+import { answersChanged, inputCodeMissing } from "./engine-errors.ts";
 import type { RallyError } from "./errors.ts";
-import { encodeResponses, type Gathered, gatherInputs } from "./inputs.ts";
+import { isInputCodeWanted, loadedInputCode, loadInputCode } from "./input-code.ts";
+import type { InputRequest } from "./input-required.ts";
+import type { Gathered } from "./inputs.ts";
 import type { OperationEvent } from "./operation.ts";
+import { ignore } from "./outcome.ts";
 import type { PendingOperation } from "./pending.ts";
 import type { Reporter } from "./reporter.ts";
 import type { SchemaValidator } from "./validate.ts";
@@ -17,6 +20,8 @@ export interface InputRoundsParts {
   readonly dispatch: (operation: PendingOperation, event: OperationEvent) => void;
 }
 
+type InputCode = Awaited<ReturnType<typeof loadInputCode>>;
+
 /** The input rounds of all operations. A round that is over, for whatever reason, has no effect any more. */
 export class InputRounds {
   readonly #parts: InputRoundsParts;
@@ -25,15 +30,38 @@ export class InputRounds {
     this.#parts = parts;
   }
 
+  /** Told of an operation that begins: if it may be asked something, the code for it is loaded while the request is out. */
+  expect({ spec }: PendingOperation): void {
+    if (isInputCodeWanted() || !Object.values(spec.declarations.handlers).some(Boolean)) return;
+    // What keeps it from loading is the concern of the call that needs it.
+    loadInputCode().catch(ignore);
+  }
+
   /** Asks the host's handlers what the phase asks. */
   open(operation: PendingOperation): void {
-    const { phase, round } = operation.state;
+    const { phase } = operation.state;
     if (phase.at !== "gathering") return;
-    const { clock, validator, report, dispatch } = this.#parts;
     const controller = new AbortController();
     operation.inputs = controller;
     const requests = phase.question.requests ?? [];
-    report.asked(operation, requests);
+    this.#parts.report.asked(operation, requests);
+    const code = loadedInputCode();
+    if (code !== undefined) return this.#gather(code, operation, controller, requests);
+    loadInputCode().then(
+      (loaded) => {
+        if (operation.inputs === controller) this.#gather(loaded, operation, controller, requests);
+      },
+      (cause) => this.#failed(operation, controller, inputCodeMissing(requests[0], cause)),
+    );
+  }
+
+  #gather(
+    { gatherInputs, encodeResponses }: InputCode,
+    operation: PendingOperation,
+    controller: AbortController,
+    requests: readonly InputRequest[],
+  ): void {
+    const { clock, validator, report } = this.#parts;
     const { declarations, rules, timeouts, applyDefaults } = operation.spec;
     gatherInputs(requests, {
       handlers: declarations.handlers,
@@ -41,7 +69,7 @@ export class InputRounds {
       operationId: operation.id,
       method: rules.method,
       name: rules.name,
-      round,
+      round: operation.state.round,
       peer: rules.peer,
       clock,
       inputMs: timeouts.inputMs,
@@ -53,10 +81,8 @@ export class InputRounds {
         if (operation.inputs === controller) report.inputAnswered(operation, key, answer, ms);
       },
     }).then(
-      (gathered) => this.#gathered(operation, controller, gathered),
-      (error: RallyError) => {
-        if (operation.inputs === controller) dispatch(operation, { type: "inputFailed", error });
-      },
+      (gathered) => this.#gathered(operation, controller, gathered, encodeResponses),
+      (error: RallyError) => this.#failed(operation, controller, error),
     );
   }
 
@@ -67,7 +93,16 @@ export class InputRounds {
     inputs?.abort("error" in state.phase ? state.phase.error : undefined);
   }
 
-  #gathered(operation: PendingOperation, controller: AbortController, gathered: Gathered): void {
+  #failed(operation: PendingOperation, controller: AbortController, error: RallyError): void {
+    if (operation.inputs === controller) this.#parts.dispatch(operation, { type: "inputFailed", error });
+  }
+
+  #gathered(
+    operation: PendingOperation,
+    controller: AbortController,
+    gathered: Gathered,
+    encodeResponses: InputCode["encodeResponses"],
+  ): void {
     if (operation.inputs !== controller) return;
     operation.inputs = undefined;
     const { dispatch } = this.#parts;

@@ -7,7 +7,6 @@
 
 import type { AjvKit, Dialect } from "./ajv-kit.ts";
 import { SchemaError } from "./errors.ts";
-import { LinearEngineNeeded, loadLinearEngine } from "./patterns.ts";
 import type { Problem } from "./problems.ts";
 import { checkSchemaBounds, passed, SCHEMA_BOUNDS, type SchemaBounds } from "./schema-bounds.ts";
 import { clip } from "./show.ts";
@@ -84,7 +83,7 @@ export function createValidator(options: ValidatorOptions = {}): SchemaValidator
       const schema: unknown = JSON.parse(text);
       return remember(text, { check: ready.compile(schema, readDialect(schema), checkMs) });
     } catch (error) {
-      if (error instanceof LinearEngineNeeded) throw error;
+      if (ready.wantsLinear(error)) throw error;
       const known = error instanceof SchemaError ? error : unusable(error);
       // The error itself is not kept: each call gets one of its own, with its own stack and operation.
       return remember(text, { message: known.message, path: known.path });
@@ -97,7 +96,7 @@ export function createValidator(options: ValidatorOptions = {}): SchemaValidator
     try {
       compiled = recall(text) ?? build(text, kit);
     } catch {
-      kit.linear = await loadLinearEngine();
+      await kit.loadLinear();
       compiled = recall(text) ?? build(text, kit);
     }
     return finish(compiled, source);

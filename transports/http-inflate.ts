@@ -4,6 +4,7 @@
  */
 
 import type { Transform } from "node:stream";
+import { node } from "./node.ts";
 
 /** Where decoded bytes go. */
 export interface InflateSink {
@@ -58,7 +59,7 @@ export function startInflater(encoding: string, sink: InflateSink): Inflater | u
 }
 
 function openDecoder(encoding: string): Transform | undefined {
-  const zlib = process.getBuiltinModule("node:zlib");
+  const zlib = node.zlib;
   // Every flush of the sender is given out at once, or an event would wait in the decoder for the next one.
   const flush = { flush: zlib.constants.Z_SYNC_FLUSH, finishFlush: zlib.constants.Z_SYNC_FLUSH };
   switch (encoding) {

@@ -6,8 +6,8 @@
  * {@link https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio}
  */
 
-import { constants, isAscii, isUtf8 } from "node:buffer";
 import { LimitError } from "../src/errors.ts";
+import { node } from "./node.ts";
 
 /** What a {@link LineReader} delivers to. */
 export interface LineReaderOptions {
@@ -36,6 +36,7 @@ const BLOCK_BYTES = 16_384;
 export class LineReader {
   readonly #options: LineReaderOptions;
   readonly #allowed: number;
+  readonly #buffer = node.buffer;
   /**
    * The beginning of a line whose end has not come yet: decoded as it comes for as long as it is ASCII, because a string
    * that grows by appending is copied once, when it is parsed.
@@ -55,7 +56,7 @@ export class LineReader {
   constructor(options: LineReaderOptions) {
     this.#options = options;
     // No limit of the host's can make a string longer than the platform allows.
-    this.#allowed = Math.min(options.messageBytes, constants.MAX_STRING_LENGTH);
+    this.#allowed = Math.min(options.messageBytes, this.#buffer.constants.MAX_STRING_LENGTH);
   }
 
   /** Takes the next bytes. The reader keeps no view of `chunk` that would keep a much larger buffer alive. */
@@ -77,7 +78,7 @@ export class LineReader {
     }
     if (end !== -1 && !this.#stopped) {
       // One look at the whole chunk tells how all its lines are decoded; line by line it would cost a view each.
-      const ascii = isAscii(bytes);
+      const ascii = this.#buffer.isAscii(bytes);
       do {
         if (ascii) this.#line(bytes.toString("latin1", start, end), end - start);
         else this.#decode("", bytes.subarray(start, end), end - start);
@@ -91,7 +92,7 @@ export class LineReader {
   /** The stream ended: a last line without a newline is delivered as it is, and as not whole. */
   end(): void {
     this.#ending = true;
-    if (this.#held > 0 && !this.#stopped) this.#finishHeld(EMPTY);
+    if (this.#held > 0 && !this.#stopped) this.#finishHeld(Buffer.alloc(0));
     this.stop();
   }
 
@@ -141,7 +142,7 @@ export class LineReader {
 
   /** Decodes a piece at once, if all before it was ASCII and it is too. */
   #append(piece: Buffer): boolean {
-    if (this.#pieces.length > 0 || !isAscii(piece)) return false;
+    if (this.#pieces.length > 0 || !this.#buffer.isAscii(piece)) return false;
     this.#text += piece.toString("latin1");
     return true;
   }
@@ -149,12 +150,12 @@ export class LineReader {
   #finishHeld(last: Buffer): void {
     this.#closeBlock();
     const size = this.#held + last.length;
-    const whole = this.#append(last);
+    const isText = this.#append(last);
     const text = this.#text;
-    const rest = whole ? EMPTY : this.#pieces.length === 0 ? last : Buffer.concat([...this.#pieces, last]);
+    const pieces = this.#pieces;
     this.#release();
-    if (whole) this.#line(text, size);
-    else this.#decode(text, rest, size);
+    if (isText) this.#line(text, size);
+    else this.#decode(text, pieces.length === 0 ? last : Buffer.concat([...pieces, last]), size);
   }
 
   #release(): void {
@@ -169,7 +170,7 @@ export class LineReader {
   #decode(text: string, rest: Buffer, size: number): void {
     // Too much is too much before it is decoded, though its \r may yet be taken off.
     if (size > this.#allowed + 1) this.#oversize();
-    else if (!isUtf8(rest)) this.#options.onBadLine("the line is not UTF-8", size);
+    else if (!this.#buffer.isUtf8(rest)) this.#options.onBadLine("the line is not UTF-8", size);
     else this.#line(text + rest.toString("utf8"), size);
   }
 
@@ -200,5 +201,3 @@ export class LineReader {
     );
   }
 }
-
-const EMPTY = Buffer.alloc(0);

@@ -1,3 +1,7 @@
+/** How a transport tells one authorization from another. */
+
+import { node } from "./node.ts";
+
 /**
  * The text by which a transport tells one authorization from another (CCH-01): a digest of everything that can bear on
  * who the peer thinks is asking, so that it holds no secret and equal texts mean equal parts. It is made when a cacheable
@@ -9,7 +13,7 @@ export function partitionOf(...parts: readonly unknown[]): () => string {
   let digest: string | undefined;
   return () => {
     if (digest === undefined) {
-      const { createHash } = process.getBuiltinModule("node:crypto");
+      const { createHash } = node.crypto;
       digest = createHash("sha256").update(text).digest("base64url");
     }
     return digest;

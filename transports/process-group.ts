@@ -1,7 +1,7 @@
 /** Signals to a server process and all it started, and the promise that none of them outlives this process (STD-03). */
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import type { ChildProcess } from "node:child_process";
+import { node } from "./node.ts";
 
 const WINDOWS = process.platform === "win32";
 const POLL_MS = 20;
@@ -99,14 +99,14 @@ export class ProcessGroup {
 function hasRunningMember(group: number): boolean {
   let names: string[];
   try {
-    names = readdirSync("/proc");
+    names = node.fs.readdirSync("/proc");
   } catch {
     return true;
   }
   return names.some((name) => {
     if (!/^\d+$/.test(name)) return false;
     try {
-      const stat = readFileSync(`/proc/${name}/stat`, "latin1");
+      const stat = node.fs.readFileSync(`/proc/${name}/stat`, "latin1");
       // The fields behind the command's name, which may hold anything: state, parent, group.
       const [state, , member] = stat.slice(stat.lastIndexOf(")") + 2).split(" ", 3);
       return Number(member) === group && state !== "Z" && state !== "X";
@@ -123,8 +123,6 @@ function pause(ms: number): Promise<void> {
 }
 
 function spawnTaskkill(pid: number): void {
-  spawn("taskkill", ["/pid", String(pid), "/T", "/F"], { stdio: "ignore", windowsHide: true }).on(
-    "error",
-    () => {},
-  );
+  const taskkill = ["/pid", String(pid), "/T", "/F"];
+  node.childProcess.spawn("taskkill", taskkill, { stdio: "ignore", windowsHide: true }).on("error", () => {});
 }

@@ -3,10 +3,11 @@
  * {@link https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio#shutdown}
  */
 
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import type { Writable } from "node:stream";
 import { type EnvironmentVariables, serverEnvironment } from "./environment.ts";
 import { ProcessGroup } from "./process-group.ts";
+import { node } from "./node.ts";
 import { StderrTail } from "./stderr-tail.ts";
 import { windowsCommand } from "./windows-command.ts";
 
@@ -71,7 +72,7 @@ export class ServerProcess {
     this.#events = events;
     const env = serverEnvironment(options.env);
     const { command, args, verbatim } = windowsCommand(options.command, options.args, env);
-    this.#child = spawn(command, args, {
+    this.#child = node.childProcess.spawn(command, args, {
       cwd: options.cwd,
       env,
       stdio: ["pipe", "pipe", "pipe"],

@@ -3,8 +3,6 @@
  * {@link https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio}
  */
 
-import { statSync } from "node:fs";
-import { basename } from "node:path";
 import { ConnectError, ConnectionLostError, LimitError, UsageError } from "../src/errors.ts";
 import type { Delivery, Transport } from "../src/transport.ts";
 import type { BackoffOptions } from "./backoff.ts";
@@ -12,6 +10,7 @@ import type { ChannelPort } from "./channel.ts";
 import type { EnvironmentVariables } from "./environment.ts";
 import { LineReader } from "./lines.ts";
 import { type Link, type LinkResources, linkTransport } from "./link.ts";
+import { node } from "./node.ts";
 import { partitionOf } from "./partition.ts";
 import { type ProcessEnd, ServerProcess } from "./process.ts";
 
@@ -201,19 +200,26 @@ function remedy(cwd: string | undefined, error: Error & { code?: string }): stri
 }
 
 function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  return node.fs.statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 const SCRIPT = /\.(?:[cm]?[jt]s|py|rb|php|pl|sh|jar|dll)$/i;
 const PACKAGE_RUNNERS = new Set(["npx", "bunx", "uvx", "pipx"]);
 const PACKAGE = /^(?:@[\w.-]+\/)?[\w.-]+(?:@[\w.-]+)?$/;
 
+const SEPARATORS = process.platform === "win32" ? /[\\/]+/ : /\/+/;
+
+/** What follows the last separator. */
+function fileName(path: string): string {
+  return path.split(SEPARATORS).findLast((part) => part !== "") ?? path;
+}
+
 /** Who the server is, told from its command line: never an argument that could be a secret. */
 function describe(command: string, args: readonly string[]): string {
-  const program = basename(command);
+  const program = fileName(command);
   const target = args.find((arg) => !["-y", "--yes", "-q", "--quiet", "run", "dlx"].includes(arg));
   if (target === undefined || target.startsWith("-")) return program;
-  if (SCRIPT.test(target)) return `${program} ${basename(target)}`;
+  if (SCRIPT.test(target)) return `${program} ${fileName(target)}`;
   const runner = PACKAGE_RUNNERS.has(program.replace(/\.(?:cmd|exe)$/i, ""));
   return runner && PACKAGE.test(target) ? `${program} ${target}` : program;
 }

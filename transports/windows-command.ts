@@ -3,8 +3,7 @@
  * else's; Node refuses to start them directly. `npx` and `npm` are such files there.
  */
 
-import { existsSync } from "node:fs";
-import { win32 } from "node:path";
+import { node } from "./node.ts";
 
 /** What to give to `spawn`. */
 export interface SpawnCommand {
@@ -24,7 +23,7 @@ export function windowsCommand(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   platform: NodeJS.Platform = process.platform,
-  exists: (path: string) => boolean = existsSync,
+  exists: (path: string) => boolean = (path) => node.fs.existsSync(path),
 ): SpawnCommand {
   if (platform !== "win32") return { command, args, verbatim: false };
   const file = find(command, env, exists);
@@ -46,6 +45,7 @@ function find(
   const extensions = (variable(env, "PATHEXT") ?? ".COM;.EXE;.BAT;.CMD")
     .split(";")
     .filter((part) => part !== "");
+  const { win32 } = node.path;
   const endings = win32.extname(command) === "" ? extensions : ["", ...extensions];
   const folders = /[\\/]/.test(command)
     ? [""]

@@ -19,7 +19,7 @@ export async function withClient<T>(
   const target = await readTarget(args, io);
   const watching = watch(args, io, output);
   const transport = await openTransport(target, watching.onStderr);
-  const { createClient } = await import("../client.ts");
+  const { createClient } = await import("../index.ts");
   const peer = args.text("peer");
   const client = createClient({
     transport,

@@ -25,6 +25,7 @@ const SOURCES = [
   "CONTRIBUTING.md",
   "tsconfig.json",
   "tsconfig.build.json",
+  "build.config.ts",
   "biome.json",
 ]);
 

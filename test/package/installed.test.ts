@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -10,7 +10,8 @@ import { SURFACE, words } from "./surface.ts";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const manifest = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as {
   version: string;
-  exports: Record<string, object | string>;
+  bin: Record<string, string>;
+  exports: Record<string, { default: string } | string>;
 };
 
 /** What can be imported, without the data files: "mcp-rally", "mcp-rally/testing", … */
@@ -45,6 +46,7 @@ describe("what the tarball holds", () => {
       "CHANGELOG.md",
       "LICENSE",
       "README.md",
+      "dist/chunks",
       "dist/src",
       "dist/transports",
       "docs",
@@ -53,16 +55,25 @@ describe("what the tarball holds", () => {
     ]);
   });
 
-  it("has in dist one module and one declaration file for each source, and no map of a file that is not there", async () => {
+  it("has in dist a module for each entry, a declaration file for each source, a few chunks, and no map", async () => {
     const built = installed.files.filter((file) => file.startsWith("dist/"));
     const modules = built.filter((file) => file.endsWith(".js"));
-    const expected = modules.flatMap((file) => [file, file.replace(/\.js$/, ".d.ts")]);
-    expect(built).toEqual(expected.sort());
+    const chunks = modules.filter((file) => file.startsWith("dist/chunks/"));
+    const targets = Object.values(manifest.exports).flatMap((target) =>
+      typeof target === "object" ? [target.default] : [],
+    );
+    const wanted = [...targets, ...Object.values(manifest.bin)].map((file) => file.replace(/^\.\//, ""));
+    expect(modules.filter((file) => !chunks.includes(file))).toEqual(wanted.sort());
+    expect(chunks.length).toBeLessThan(15);
     for (const file of modules) {
-      const source = file.replace("dist/", "").replace(/\.js$/, ".ts");
-      await expect(readFile(join(root, source)), `${file} has no source`).resolves.toBeDefined();
       expect(await readFile(join(installed.folder, file), "utf8")).not.toContain("sourceMappingURL");
     }
+    const declared = built.filter((file) => !modules.includes(file));
+    for (const file of declared) {
+      const source = file.replace("dist/", "").replace(/\.d\.ts$/, ".ts");
+      await expect(readFile(join(root, source)), `${file} has no source`).resolves.toBeDefined();
+    }
+    for (const file of wanted) expect(declared).toContain(file.replace(/\.js$/, ".d.ts"));
   });
 
   it("is of a sensible size", () => {
@@ -143,7 +154,13 @@ async function loadedBy(args: readonly string[]) {
   const packages = new Set(urls.map((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1]));
   expect(packages).toContain("mcp-rally"); // the log works
   const others = [...packages].filter((name) => name !== undefined && name !== "mcp-rally");
-  return { stdout, packages: others.sort(), builtins: urls.filter((url) => url.startsWith("node:")) };
+  const own = urls.filter((url) => url.includes("/mcp-rally/dist/"));
+  return {
+    stdout,
+    packages: others.sort(),
+    builtins: urls.filter((url) => url.startsWith("node:")),
+    files: [...new Set(own.map((url) => url.replace(/.*\/dist\//, "")))].sort(),
+  };
 }
 
 describe("what importing costs", () => {
@@ -164,6 +181,29 @@ describe("what importing costs", () => {
     expect((await loading(...names)).packages).toEqual(["eventsource-parser"]);
   });
 
+  it("the root entry and a transport are three or four files, and no module of Node", async () => {
+    for (const name of ["stdio", "websocket", "http"]) {
+      const { files, builtins } = await loading("", `/transports/${name}`);
+      const common = name === "stdio" ? ["chunks/shared.js"] : ["chunks/shared.js", "chunks/web.js"];
+      expect(files).toEqual([...common, "src/index.js", `transports/${name}.js`]);
+      expect(builtins).toEqual([]);
+      const sizes = await Promise.all(files.map((file) => stat(join(installed.folder, "dist", file))));
+      expect(sizes.reduce((sum, { size }) => sum + size, 0)).toBeLessThan(240_000);
+    }
+  });
+
+  it("what answers input requests comes with the first call that may be asked, and not before", async () => {
+    const server = join(root, "test/servers/official-stdio.mjs");
+    const { files, packages } = await loadedBy(["confirmed-call.mjs", server]);
+    const always = ["shared.js", "src/index.js", "transports/memory.js", "transports/stdio.js"];
+    expect(files.map((file) => file.replace("chunks/shared", "shared"))).toEqual([
+      "chunks/forms.js",
+      "chunks/input-parts.js",
+      ...always,
+    ]);
+    expect(packages).toEqual([]);
+  });
+
   it("B185: the command mcp-rally tells its version and its help without any other package", async () => {
     const bin = join(installed.project, "node_modules/.bin/mcp-rally");
     const version = await loadedBy([bin, "--version"]);
@@ -173,6 +213,37 @@ describe("what importing costs", () => {
     for (const command of ["call", "resume", "tools", "discover", "read", "listen", "bench"]) {
       expect(help.stdout).toMatch(new RegExp(`^ +${command} `, "m"));
     }
+  });
+});
+
+describe("a package that was changed while its program ran", () => {
+  it("fails the call that is asked with an InputError, and no other", async () => {
+    const copy = join(installed.project, "node_modules/rally-damaged");
+    await cp(installed.folder, copy, { recursive: true });
+    await rm(join(copy, "dist/chunks/input-parts.js"));
+    const ask = {
+      method: "elicitation/create",
+      params: { message: "?", requestedSchema: { type: "object", properties: {} } },
+    };
+    const text = `
+      import { createClient } from ${JSON.stringify(pathToFileURL(join(copy, "dist/src/index.js")).href)};
+      import { memoryTransport } from ${JSON.stringify(pathToFileURL(join(copy, "dist/transports/memory.js")).href)};
+      const transport = memoryTransport(({ params }) =>
+        params.name === "ask"
+          ? { resultType: "input_required", inputRequests: { sure: ${JSON.stringify(ask)} } }
+          : { resultType: "complete", content: [] });
+      const inputs = { elicitForm: () => ({ action: "decline" }) };
+      const client = createClient({ transport, info: { name: "host", version: "1.0.0" }, inputs });
+      const told = [];
+      for (const tool of ["ask", "plain", "ask"]) {
+        await client.callTool(tool).then(
+          () => told.push("complete"),
+          ({ code, key, message, cause }) => told.push([code, key, message.includes("could not be loaded"), cause.code]),
+        );
+      }
+      console.log(JSON.stringify(told));`;
+    const failed = ["input", "sure", true, "ERR_MODULE_NOT_FOUND"];
+    expect(await evaluate(text)).toEqual([failed, "complete", failed]);
   });
 });
 

@@ -15,7 +15,14 @@ const modules = new Map();
 async function load(url) {
   if (!url.startsWith("file:")) throw new Error(`the engine imports ${url}`);
   const source = await readFile(new URL(url), "utf8");
-  return new vm.SourceTextModule(source, { context: realm, identifier: url });
+  return new vm.SourceTextModule(source, { context: realm, identifier: url, importModuleDynamically });
+}
+
+async function importModuleDynamically(specifier, importer) {
+  const module = await link(specifier, importer);
+  if (module.status === "unlinked") await module.link(link);
+  await module.evaluate();
+  return module;
 }
 
 function link(specifier, { identifier }) {
