@@ -9,6 +9,7 @@ import { measureHeap } from "./heap.ts";
 import { countInstructions } from "./instructions.ts";
 import { type BenchOptions, isWanted, readOptions, USAGE } from "./options.ts";
 import { printChecks, printRest, printScenario } from "./print.ts";
+import { measureProfiles } from "./profile.ts";
 import { keep, publish } from "./publish.ts";
 import { describeMachine, type Report, readVersions, type ScenarioReport, summarise } from "./report.ts";
 import { runScenario, type Targets } from "./run-scenario.ts";
@@ -56,6 +57,8 @@ async function measure(
   }
   const startUp = isWanted("start-up", wanted) ? await measureStartUp(targets, START_UP_ROUNDS) : [];
   const heap = isWanted("heap", wanted) ? await measureHeap(targets) : [];
+  // A profile has no budget.
+  const profiles = isWanted("profile", wanted) && !quick ? await measureProfiles(targets) : [];
   const instructions = isWanted("memory", wanted) ? await countInstructions() : undefined;
   return {
     at: new Date().toISOString(),
@@ -66,6 +69,7 @@ async function measure(
     scenarios,
     startUp,
     heap,
+    profiles,
     ...(instructions !== undefined && { instructions }),
   };
 }

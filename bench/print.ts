@@ -1,6 +1,7 @@
 /** A report as text for a terminal. */
 
 import type { Check } from "./checks.ts";
+import { OWNERS } from "./profile-owners.ts";
 import type { Cell, Report, ScenarioReport } from "./report.ts";
 import { CONTENDERS } from "./scenarios.ts";
 
@@ -37,7 +38,7 @@ function rowOf(cell: Cell): readonly string[] {
 }
 
 /** What was measured once for the whole run. */
-export function printRest({ startUp, heap, instructions }: Report): string {
+export function printRest({ startUp, heap, profiles, instructions }: Report): string {
   const lines: string[] = [];
   for (const { title, extraMs, extraCpuMs, extraRssMb } of startUp) {
     lines.push(
@@ -45,6 +46,18 @@ export function printRest({ startUp, heap, instructions }: Report): string {
     );
   }
   for (const { title, bytes } of heap) lines.push(`heap: ${title}: ${bytes.toFixed(0)} bytes`);
+  if (profiles.length > 0) {
+    const rows = profiles.map(({ title, unit, owned }) => [
+      title,
+      ...OWNERS.map((owner) => owned[owner].toFixed(1)),
+      unit,
+    ]);
+    lines.push(
+      "",
+      "where the time goes",
+      ...columns([["", ...OWNERS, ""], ...rows]).map((line) => `  ${line}`),
+    );
+  }
   if (instructions !== undefined) {
     const { engine, binding } = instructions;
     lines.push(

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { drawChart } from "./chart.ts";
 import type { Check } from "./checks.ts";
 import { number, titleOf } from "./print.ts";
+import { OWNERS } from "./profile-owners.ts";
 import type { Cell, Report, ScenarioReport } from "./report.ts";
 import { CONTENDERS, type ContenderId } from "./scenarios.ts";
 
@@ -31,7 +32,15 @@ export function publish(report: Report, checks: readonly Check[]): void {
 }
 
 function figures(report: Report, checks: readonly Check[]): string {
-  return [machine(report), budgets(checks), table(report), latencies(report), rest(report), notes(report)]
+  return [
+    machine(report),
+    budgets(checks),
+    table(report),
+    latencies(report),
+    rest(report),
+    whereTimeGoes(report),
+    notes(report),
+  ]
     .filter((part) => part !== "")
     .join("\n\n");
 }
@@ -101,6 +110,16 @@ function rest({ startUp, heap, instructions }: Report): string {
     );
   }
   return lines.length === 0 ? "" : `### Start-up and memory\n\n${lines.join("\n")}`;
+}
+
+function whereTimeGoes({ profiles }: Report): string {
+  const tables = (["%", "ms"] as const).flatMap((unit) => {
+    const rows = profiles
+      .filter((profile) => profile.unit === unit)
+      .map(({ title, owned }) => [title, ...OWNERS.map((owner) => owned[owner].toFixed(1))]);
+    return rows.length === 0 ? [] : [markdown([unit === "%" ? "% of the CPU" : "ms more", ...OWNERS], rows)];
+  });
+  return tables.length === 0 ? "" : `### Where the time goes\n\n${tables.join("\n\n")}`;
 }
 
 function notes({ scenarios }: Report): string {

@@ -6,6 +6,7 @@ import type { HeapFigure } from "./heap.ts";
 import type { Measured } from "./run-scenario.ts";
 import { CONTENDERS, type ContenderId, type Scenario } from "./scenarios.ts";
 import type { StartUp } from "./start-up.ts";
+import type { Profile } from "./profile.ts";
 import { difference, type Figure, figure, ratio, type Slice } from "./statistics.ts";
 
 /** One contender in one scenario. */
@@ -52,6 +53,8 @@ export interface Report {
   readonly scenarios: readonly ScenarioReport[];
   readonly startUp: readonly StartUp[];
   readonly heap: readonly HeapFigure[];
+  /** Where the time goes; none in a quick run. */
+  readonly profiles: readonly Profile[];
   /** Instructions per call over memory, where they could be counted. */
   readonly instructions?: { readonly engine: number; readonly binding: number };
 }

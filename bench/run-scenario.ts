@@ -126,7 +126,8 @@ function hasEnough({ package: peer }: Contender, slices: readonly Slice[]): bool
   return spentMs > ENOUGH_MS && slices.length >= (peer === undefined ? FEWEST_RUNS : FEWEST_PEER_RUNS);
 }
 
-function targetOf({ transport }: Scenario, targets: Targets): unknown {
+/** What a contender is given to reach the servers. */
+export function targetOf({ transport }: Scenario, targets: Targets): unknown {
   switch (transport) {
     case "memory":
       return {};

@@ -24,7 +24,8 @@ interface Started {
   readonly rssMb: number;
 }
 
-const PAIRS = [
+/** What is started, and what that is compared with. */
+export const START_UPS = [
   {
     id: "start-up-stdio",
     title: "root entry with stdio, over an empty process",
@@ -42,7 +43,7 @@ const PAIRS = [
 ] as const;
 
 export async function measureStartUp(targets: Targets, rounds: number): Promise<readonly StartUp[]> {
-  const scripts = [...new Set(PAIRS.flatMap(({ script, base }) => [base, script]))];
+  const scripts = [...new Set(START_UPS.flatMap(({ script, base }) => [base, script]))];
   const taken = new Map<string, Started[]>(scripts.map((script) => [script, []]));
   for (let round = -1; round < rounds; round++) {
     for (const script of scripts) {
@@ -51,7 +52,7 @@ export async function measureStartUp(targets: Targets, rounds: number): Promise<
       if (round >= 0) taken.get(script)!.push(started);
     }
   }
-  return PAIRS.map(({ id, title, script, base, budgetMs }) => {
+  return START_UPS.map(({ id, title, script, base, budgetMs }) => {
     const extra = (of: (started: Started) => number) =>
       figure(taken.get(script)!.map((each, round) => of(each) - of(taken.get(base)![round]!)));
     return {
