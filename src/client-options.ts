@@ -153,11 +153,7 @@ export function readReissue(
 ): ReissueRules {
   if (option === undefined) return base;
   const rules = typeof option === "string" ? { ...base, policy: option } : { ...base, ...definedOf(option) };
-  if (!["always", "safe", "never"].includes(rules.policy)) {
-    throw new UsageError(`reissue must be "always", "safe" or "never", not ${JSON.stringify(rules.policy)}`, {
-      path: "reissue.policy",
-    });
-  }
+  checkOneOf(rules.policy, ["always", "safe", "never"], "reissue.policy");
   checkNumber(rules.max, "reissue.max");
   checkNumber(rules.backoffMs, "reissue.backoffMs");
   return rules;
@@ -207,7 +203,7 @@ export function checkClientOptions(options: ClientOptions): void {
   if (options.timeouts !== undefined) checkTimeouts(options.timeouts, "timeouts.");
   checkHandlers(options.inputs);
   checkCache(options);
-  checkOneOf(options.uncheckedOutput, ["fail", "allow"], "uncheckedOutput");
+  checkUncheckedOutput(options.uncheckedOutput);
 }
 
 function checkCache({ cache, cachePartition }: ClientOptions): void {
@@ -230,10 +226,16 @@ function checkCache({ cache, cachePartition }: ClientOptions): void {
   }
 }
 
+/** Checks the client's or a call's `uncheckedOutput`. */
+export function checkUncheckedOutput(value: unknown): void {
+  if (value !== undefined) checkOneOf(value, ["fail", "allow"], "uncheckedOutput");
+}
+
 /** Checks an option that is one of a few words; undefined is one that is not given. */
 export function checkOneOf(value: unknown, words: readonly string[], path: string): void {
   if (value === undefined || words.includes(value as string)) return;
-  const list = words.map((word) => `"${word}"`).join(" or ");
+  const quoted = words.map((word) => `"${word}"`);
+  const list = `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`;
   const given = typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : typeName(value);
   throw new UsageError(`${path} must be ${list}, not ${given}`, { path });
 }

@@ -27,7 +27,7 @@ import type {
   Tool,
 } from "./mcp-types.ts";
 import { Negotiation, readDiscovery } from "./negotiation.ts";
-import { resumeOperation } from "./operation.ts";
+import { resumeOperation } from "./operation-state.ts";
 import { ignore, type Outcome } from "./outcome.ts";
 import { applyStandardSchema } from "./output.ts";
 import { NO_MIRRORED, Planner } from "./planner.ts";

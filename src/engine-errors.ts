@@ -13,7 +13,7 @@ import {
   UsageError,
 } from "./errors.ts";
 import type { InputRequest } from "./input-required.ts";
-import type { OperationEvent, Phase } from "./operation.ts";
+import type { OperationEvent, Phase } from "./operation-state.ts";
 import type { PendingOperation } from "./pending.ts";
 import { CODE } from "./protocol.ts";
 import { clip, showJson } from "./show.ts";

@@ -278,39 +278,23 @@ export function formDefaults(form: Form): Record<string, string | number | boole
 
 /** The first thing that is wrong with `content`; undefined when nothing is. Paths begin with `content`. */
 export function checkForm(form: Form, content: JsonObject): Problem | undefined {
-  return findProblems(form, content, true)[0];
-}
-
-/** Everything that is wrong with `content`, at most one problem a field: to show beside the fields of a form. */
-export function formProblems(form: Form, content: JsonObject): Problem[] {
-  return findProblems(form, content, false);
-}
-
-function findProblems(form: Form, content: JsonObject, first: boolean): Problem[] {
-  const problems: Problem[] = [];
   for (const field of form.fields) {
     const message = Object.hasOwn(content, field.name)
       ? checkField(field, content[field.name])
       : field.required
-        ? "is required and missing"
+        ? MISSING
         : undefined;
-    if (message === undefined) continue;
-    problems.push({ path: joinPath("content", field.name), message });
-    if (first) return problems;
+    if (message !== undefined) return { path: joinPath("content", field.name), message };
   }
   for (const name of form.alsoRequired) {
-    if (Object.hasOwn(content, name)) continue;
-    problems.push({ path: joinPath("content", name), message: "is required and missing" });
-    if (first) return problems;
+    if (!Object.hasOwn(content, name)) return { path: joinPath("content", name), message: MISSING };
   }
-  if (form.closed) {
-    const known = new Set(form.fields.map(({ name }) => name));
-    for (const name of Object.keys(content)) {
-      if (!known.has(name)) {
-        problems.push({ path: joinPath("content", name), message: "is not a field of this form" });
-        if (first) return problems;
-      }
-    }
-  }
-  return problems;
+  if (!form.closed) return undefined;
+  const known = new Set(form.fields.map(({ name }) => name));
+  const other = Object.keys(content).find((name) => !known.has(name));
+  return other === undefined
+    ? undefined
+    : { path: joinPath("content", other), message: "is not a field of this form" };
 }
+
+const MISSING = "is required and missing";

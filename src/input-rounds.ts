@@ -6,18 +6,17 @@ import type { RallyError } from "./errors.ts";
 import { isInputCodeWanted, loadedInputCode, loadInputCode } from "./input-code.ts";
 import type { InputRequest } from "./input-required.ts";
 import type { Gathered } from "./inputs.ts";
-import type { OperationEvent } from "./operation.ts";
 import { ignore } from "./outcome.ts";
-import type { PendingOperation } from "./pending.ts";
+import type { Dispatcher, PendingOperation } from "./pending.ts";
 import type { Reporter } from "./reporter.ts";
 import type { SchemaValidator } from "./validate.ts";
 
 /** What the engine lends to this. */
 export interface InputRoundsParts {
+  readonly engine: Dispatcher;
   readonly clock: Clock;
   readonly validator: SchemaValidator;
   readonly report: Reporter;
-  readonly dispatch: (operation: PendingOperation, event: OperationEvent) => void;
 }
 
 type InputCode = Awaited<ReturnType<typeof loadInputCode>>;
@@ -94,7 +93,9 @@ export class InputRounds {
   }
 
   #failed(operation: PendingOperation, controller: AbortController, error: RallyError): void {
-    if (operation.inputs === controller) this.#parts.dispatch(operation, { type: "inputFailed", error });
+    if (operation.inputs === controller) {
+      this.#parts.engine.dispatch(operation, { type: "inputFailed", error });
+    }
   }
 
   #gathered(
@@ -105,16 +106,16 @@ export class InputRounds {
   ): void {
     if (operation.inputs !== controller) return;
     operation.inputs = undefined;
-    const { dispatch } = this.#parts;
+    const { engine } = this.#parts;
     const { answers, open, declined } = gathered;
-    if (open.length > 0) return dispatch(operation, { type: "left", open, answers });
+    if (open.length > 0) return engine.dispatch(operation, { type: "left", open, answers });
     let responses: string;
     try {
       responses = encodeResponses(answers);
     } catch (cause) {
       // The answers were checked; a host that changed one since then loses its own call and no other.
-      return dispatch(operation, { type: "inputFailed", error: answersChanged(cause) });
+      return engine.dispatch(operation, { type: "inputFailed", error: answersChanged(cause) });
     }
-    dispatch(operation, { type: "answered", responses, declined });
+    engine.dispatch(operation, { type: "answered", responses, declined });
   }
 }

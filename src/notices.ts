@@ -1,5 +1,6 @@
 /** Progress and log entries: what a server says about a call while it runs (PRG-01, LOG-01). */
 
+import { callHost } from "./events.ts";
 import type { Attempt, LogEntry, PendingOperation, Progress } from "./pending.ts";
 import type { AnomalyKind, NotificationFrame } from "./transport.ts";
 
@@ -25,8 +26,16 @@ export function readProgress(
   return report;
 }
 
+/** Hands a `notifications/message` to the listener that wants it, if any. */
+export function tellLogEntry(
+  frame: NotificationFrame,
+  listener: ((entry: LogEntry) => void) | undefined,
+): void {
+  if (listener !== undefined) callHost(listener, readLogEntry(frame));
+}
+
 /** Reads a `notifications/message`. A level that is no string is taken for "info". */
-export function readLogEntry(frame: NotificationFrame): LogEntry {
+function readLogEntry(frame: NotificationFrame): LogEntry {
   const { level, logger, data } = frame.params ?? {};
   return {
     level: typeof level === "string" ? level : "info",

@@ -5,15 +5,16 @@
 import type { Abortable } from "./abort-hub.ts";
 import type { Due } from "./deadlines.ts";
 import type { Declarations } from "./declarations.ts";
+import { cancelled } from "./engine-errors.ts";
 import type { OperationInfo, TimeSpent } from "./errors.ts";
+import type { ListItem } from "./operation-list.ts";
 import {
   createOperation,
   type OperationEvent,
   type OperationRules,
   type OperationState,
   type Phase,
-} from "./operation.ts";
-import type { ListItem } from "./operation-list.ts";
+} from "./operation-state.ts";
 import type { LogLevel } from "./protocol.ts";
 import type {
   AuthChallenge,
@@ -91,9 +92,14 @@ export interface OperationSpec {
 /** A phase in which an operation is over. */
 export type SettledPhase = Extract<Phase, { at: "succeeded" | "suspended" | "failed" | "cancelled" }>;
 
-/** What the engine offers to its records. */
+/** What the engine offers to its parts and records. */
 export interface Dispatcher {
-  aborted(operation: PendingOperation, reason: unknown): void;
+  /** Feeds one event to an operation. Events that arrive while a reduction runs wait for their turn. */
+  dispatch(operation: PendingOperation, event: OperationEvent): void;
+}
+
+/** What an attempt tells of. */
+export interface AttemptOwner {
   notified(attempt: Attempt, frame: NotificationFrame): void;
   answered(attempt: Attempt, frame: ResponseFrame, envelope: Envelope | undefined): void;
   failed(attempt: Attempt, failure: ExchangeFailure): void;
@@ -148,7 +154,7 @@ export class PendingOperation implements Due, Abortable, ListItem<PendingOperati
   }
 
   aborted(reason: unknown): void {
-    this.#dispatcher.aborted(this, reason);
+    this.#dispatcher.dispatch(this, { type: "cancel", error: cancelled(reason) });
   }
 
   /** Books the time of a phase that is being left. */
@@ -188,26 +194,26 @@ export class Attempt implements ExchangeSink {
   readonly sentAt: number;
   handle: Exchange | undefined;
   lastProgress = Number.NEGATIVE_INFINITY;
-  readonly #dispatcher: Dispatcher;
+  readonly #owner: AttemptOwner;
 
-  constructor(operation: PendingOperation, wireId: WireId, sentAt: number, dispatcher: Dispatcher) {
+  constructor(operation: PendingOperation, wireId: WireId, sentAt: number, owner: AttemptOwner) {
     this.operation = operation;
     this.wireId = wireId;
     this.round = operation.state.round;
     this.number = operation.state.attempt;
     this.sentAt = sentAt;
-    this.#dispatcher = dispatcher;
+    this.#owner = owner;
   }
 
   notification(frame: NotificationFrame): void {
-    this.#dispatcher.notified(this, frame);
+    this.#owner.notified(this, frame);
   }
 
   response(frame: ResponseFrame, envelope?: Envelope): void {
-    this.#dispatcher.answered(this, frame, envelope);
+    this.#owner.answered(this, frame, envelope);
   }
 
   failure(failure: ExchangeFailure): void {
-    this.#dispatcher.failed(this, failure);
+    this.#owner.failed(this, failure);
   }
 }

@@ -13,7 +13,7 @@ import {
 } from "./client-options.ts";
 import { type Declarations, declare, encodeHostMeta } from "./declarations.ts";
 import type { InputHandlers } from "./inputs.ts";
-import type { OperationRules, OperationState, RoundInputs } from "./operation.ts";
+import type { OperationRules, OperationState, RoundInputs } from "./operation-state.ts";
 import type { OperationSpec, Timeouts } from "./pending.ts";
 import type { ReissueRules } from "./reissue.ts";
 import { type EncodedParams, encodeParams } from "./request.ts";

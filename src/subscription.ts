@@ -7,26 +7,19 @@
 import type { Abortable, AbortHub } from "./abort-hub.ts";
 import type { Clock, TimerHandle } from "./clock.ts";
 import type { Declarations } from "./declarations.ts";
-import { cancelled, clientClosed, metaFailed, rpcError } from "./engine-errors.ts";
+import { cancelled, clientClosed, metaFailed } from "./engine-errors.ts";
 import type { RallyError } from "./errors.ts";
 import { callHost, type EventBus } from "./events.ts";
-import { LISTEN, Listen, type ListenHandle, type ListenOwner, type ListenStream } from "./listen-request.ts";
-import { type Negotiation, recoveryFor } from "./negotiation.ts";
-import { META } from "./protocol.ts";
+import { judgeFailure, judgeResponse } from "./listen-end.ts";
+import { Listen, type ListenHandle, type ListenOwner, type ListenStream } from "./listen-request.ts";
+import type { Negotiation } from "./negotiation.ts";
+import { ignore } from "./outcome.ts";
 import { encodeValue } from "./request.ts";
-import { clip } from "./show.ts";
-import { asksFor, isFilterable, readAcknowledgment, type SubscriptionFilter } from "./subscription-filter.ts";
-import {
-  ACKNOWLEDGED,
-  brief,
-  changeItem,
-  endedUnacknowledged,
-  notAcknowledged,
-  resultFault,
-} from "./subscription-frames.ts";
+import type { Acknowledgment, SubscriptionFilter } from "./subscription-filter.ts";
+import { endedUnacknowledged, notAcknowledged, readChange, readNews } from "./subscription-frames.ts";
 import { type SubscriptionItem, SubscriptionQueue } from "./subscription-queue.ts";
+import { SubscriptionReporter } from "./subscription-reporter.ts";
 import {
-  lastingError,
   NEW_SUBSCRIPTION,
   type RelistenRules,
   type SubscriptionEffect,
@@ -35,7 +28,6 @@ import {
   stepSubscription,
 } from "./subscription-state.ts";
 import type {
-  AnomalyKind,
   AuthChallenge,
   Envelope,
   ExchangeFailure,
@@ -43,7 +35,6 @@ import type {
   NotificationFrame,
   ResponseFrame,
 } from "./transport.ts";
-import { isObject, type JsonObject } from "./wire.ts";
 
 /**
  * A running subscription. Iterate over it for the changes; leaving the loop closes it. The loop ends by itself when the
@@ -105,6 +96,7 @@ export class ActiveSubscription implements Subscription, Abortable, ListenOwner 
   readonly #spec: SubscriptionSpec;
   readonly #filterText: string;
   readonly #queue: SubscriptionQueue;
+  readonly #report: SubscriptionReporter;
   #state = NEW_SUBSCRIPTION;
   #refused: readonly string[] = [];
   /** The listen request that is out. */
@@ -125,6 +117,7 @@ export class ActiveSubscription implements Subscription, Abortable, ListenOwner 
     this.#host = host;
     this.#filterText = `"notifications":${encodeValue(spec.filter, "filter")}`;
     this.#queue = new SubscriptionQueue(spec.queueSize, () => this.#end({ reason: "closed-by-host" }));
+    this.#report = new SubscriptionReporter(id, host.events, host.clock);
     this.acknowledged = new Promise((resolve, reject) => {
       this.#acknowledge = resolve;
       this.#refuse = reject;
@@ -192,117 +185,55 @@ export class ActiveSubscription implements Subscription, Abortable, ListenOwner 
 
   received(listen: Listen, frame: NotificationFrame): void {
     if (this.#listen !== listen) return;
-    const { method, params } = frame;
-    if (method === "notifications/cancelled") {
-      this.#cancelledByServer(listen, params);
-    } else if (method === "notifications/progress" || method === "notifications/message") {
-      // streamable-http.mdx: what belongs to a call is not delivered on the listen stream.
-      this.#tellOnce(listen, "unexpected-notification", { method }, method);
-    } else if (this.#isOurs(listen, frame)) {
-      if (method === ACKNOWLEDGED) this.#acknowledgedBy(listen, params);
-      else this.#changed(listen, frame);
+    const news = readNews(listen, frame, this.#spec.filter, this.#report);
+    switch (news?.type) {
+      case "acknowledged":
+        return this.#acknowledgedBy(listen, news);
+      case "changed":
+        return this.#changed(listen, frame);
+      case "cancelled":
+        return this.#cancelledByServer(news.message);
     }
   }
 
   answered(listen: Listen, frame: ResponseFrame, envelope: Envelope | undefined): void {
     if (this.#listen !== listen) return;
-    const wireId = listen.wireId;
     this.#listen = undefined;
-    const { negotiation } = this.#host;
-    if (frame.kind === "result") {
-      const fault = resultFault(frame.result);
-      if (fault === undefined) this.#end({ reason: "graceful" });
-      else this.#fail(fault);
-      return;
-    }
-    const { status } = envelope ?? {};
-    const legacy = negotiation.judgeErrorFrame(frame, status, frame.id === wireId);
-    if (legacy !== undefined) return this.#fail(legacy);
-    const error = rpcError(frame.error, status);
-    if (recoveryFor(LISTEN, error.rpcCode) !== "version") return this.#fail(error);
-    const unmatched = negotiation.renegotiate(error, listen.version);
-    if (unmatched !== undefined) this.#fail(unmatched);
-    else this.#dispatch({ type: "recoverable", recovery: "version", error });
+    this.#dispatch(judgeResponse(listen, frame, envelope, this.#host.negotiation));
   }
 
   failed(listen: Listen, failure: ExchangeFailure): void {
     if (this.#listen !== listen) return;
     this.#listen = undefined;
-    const { error, challenge, retryAfterMs } = failure;
-    if (error.code === "closed") return this.#end({ reason: "client-closed" });
-    const legacy = this.#host.negotiation.judgeFailure(error);
-    if (legacy !== undefined) return this.#fail(legacy);
-    if (challenge !== undefined) {
-      this.#challenge = challenge;
-      const recovery = challenge.status === 401 ? "unauthorized" : "scope";
-      this.#dispatch({ type: "recoverable", recovery, error });
-      return;
-    }
-    const lasting = lastingError(failure, listen.isAcknowledged);
-    if (lasting !== undefined) this.#fail(lasting);
-    else this.#lose(error, retryAfterMs);
+    const end = judgeFailure(listen, failure, this.#host.negotiation);
+    if (end === undefined) return this.#lose(failure.error, failure.retryAfterMs);
+    this.#challenge = failure.challenge;
+    this.#dispatch(end);
   }
 
-  /** On a channel the frame came here by its subscription id; over HTTP the stream itself says whose it is. */
-  #isOurs(listen: Listen, { method, params }: NotificationFrame): boolean {
-    const meta = params?._meta;
-    const subscriptionId = isObject(meta) ? meta[META.subscriptionId] : undefined;
-    if (subscriptionId === listen.wireId) return true;
-    const detail = { method: clip(method), subscriptionId: brief(subscriptionId) };
-    this.#tellOnce(listen, "subscription-id", detail, subscriptionId === undefined ? "missing" : "other");
-    return subscriptionId === undefined;
-  }
-
-  #acknowledgedBy(listen: Listen, params: JsonObject | undefined): void {
-    if (listen.isAcknowledged)
-      return this.#tellOnce(listen, "unexpected-notification", { method: ACKNOWLEDGED }, ACKNOWLEDGED);
+  #acknowledgedBy(listen: Listen, { filter, refused }: Acknowledgment): void {
     listen.isAcknowledged = true;
-    if (!isObject(params?.notifications)) {
-      this.#tellOnce(listen, "bad-frame", { method: ACKNOWLEDGED, fault: "params.notifications is missing" });
-    }
     this.#stopTimer();
     this.#payGap();
     this.#host.negotiation.sawModern();
-    const { filter, refused } = readAcknowledgment(this.#spec.filter, params);
     this.#refused = refused;
     this.#acknowledge(filter);
     this.#dispatch({ type: "acknowledged", nowMs: this.#host.clock.now() });
   }
 
   #changed(listen: Listen, frame: NotificationFrame): void {
-    const { method } = frame;
-    if (!listen.isAcknowledged) {
-      this.#tellOnce(listen, "unexpected-notification", {
-        method: clip(method),
-        fault: "not acknowledged yet",
-      });
-    }
     this.#payGap();
     callHost(() => this.#host.notified(frame));
     if (this.#listen !== listen) return;
-    if (!isFilterable(method)) {
-      this.#queue.push({ type: "extension", method, params: frame.params });
-    } else if (!asksFor(this.#spec.filter, method)) {
-      this.#tellOnce(listen, "unexpected-notification", { method, fault: "not asked for" }, method);
-    } else {
-      const item = changeItem(frame);
-      if (item !== undefined) this.#queue.push(item);
-      else this.#tellOnce(listen, "bad-frame", { method, fault: "params.uri must be a string" });
-    }
+    const change = readChange(frame, this.#spec.filter);
+    if ("type" in change) this.#queue.push(change);
+    else this.#report.anomaly(listen, change);
   }
 
-  #cancelledByServer(listen: Listen, params: JsonObject | undefined): void {
-    const { requestId, reason } = params ?? {};
-    if (requestId !== listen.wireId) {
-      this.#tellOnce(listen, "unexpected-cancel", { requestId: brief(requestId) });
-      return;
-    }
+  #cancelledByServer(message: string | undefined): void {
     // The server knows: it is not told again.
     this.#cancel("ended by the server", true);
-    this.#end({
-      reason: "server-cancelled",
-      ...(typeof reason === "string" && { message: clip(reason, 500) }),
-    });
+    this.#end({ reason: "server-cancelled", ...(message !== undefined && { message }) });
   }
 
   // --- steps ----------------------------------------------------------------------------------------------------------
@@ -435,33 +366,7 @@ export class ActiveSubscription implements Subscription, Abortable, ListenOwner 
     this.#queue.push({ type: "gap", reason: "relistened" });
   }
 
-  #tellOnce(listen: Listen, kind: AnomalyKind, detail: object, variant = ""): void {
-    const key = `${kind} ${variant}`;
-    if (listen.told.has(key) || !this.#host.events.watched) return;
-    listen.told.add(key);
-    const atMs = this.#host.clock.now();
-    this.#host.events.publish({ type: "wire.anomaly", kind, detail, atMs });
-  }
-
   #publish(code?: string): void {
-    const { events, clock } = this.#host;
-    if (!events.watched) return;
-    const { phase } = this.#state;
-    const { at } = phase;
-    const wireId = this.#listen?.wireId;
-    const errorCode = at === "closed" && phase.end.reason === "failed" ? phase.end.error.code : code;
-    events.publish({
-      type: "subscription.changed",
-      subscriptionId: this.id,
-      state: at,
-      ...(wireId !== undefined && { wireId }),
-      ...(at === "open" && { refused: this.#refused }),
-      ...(at === "lost" && { delayMs: phase.delayMs }),
-      ...(at === "closed" && { reason: phase.end.reason }),
-      ...(errorCode !== undefined && { code: errorCode }),
-      atMs: clock.now(),
-    });
+    this.#report.changed(this.#state.phase, this.#listen?.wireId, this.#refused, code);
   }
 }
-
-function ignore(): void {}

@@ -1,6 +1,6 @@
 /** What is special about `tools/call`: mirrored params on the way out, a check of the output on the way back. */
 
-import type { CallOptions } from "./client-options.ts";
+import { type CallOptions, checkUncheckedOutput } from "./client-options.ts";
 import type { Clock } from "./clock.ts";
 import type { EventBus } from "./events.ts";
 import { HeaderRefresh } from "./header-refresh.ts";
@@ -45,9 +45,10 @@ export class ToolCalls {
    * Prepares one call.
    *
    * @param mirrored The fields of a continuation; by default they are read from the params.
-   * @throws {UsageError} when `options.tool` cannot be used, or an integer cannot be mirrored.
+   * @throws {UsageError} when an option cannot be used, or an integer cannot be mirrored.
    */
   prepare(name: string, params: string, options: CallOptions, mirrored?: readonly MirroredField[]): ToolCall {
+    checkUncheckedOutput(options.uncheckedOutput);
     const tool = this.book.find(name, options.tool);
     const fields = mirrored ?? mirrorParams(tool?.rules ?? [], params);
     return new ToolCall(this, name, params, options, tool, fields);

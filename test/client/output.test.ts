@@ -252,11 +252,14 @@ describe("a schema that cannot be used", () => {
     expect(seen[0]).toBe(seen[1]);
   });
 
-  it("SCH-01: uncheckedOutput takes two words", () => {
+  it("SCH-01: uncheckedOutput takes two words, of the client and of a call", async () => {
     const options = { transport: httpTransport("http://localhost/"), info: { name: "x", version: "1" } };
-    expect(() => createClient({ ...options, uncheckedOutput: "ignore" as "allow" })).toThrow(
-      expect.objectContaining({ code: "usage", path: "uncheckedOutput" }),
-    );
+    const refused = expect.objectContaining({ code: "usage", path: "uncheckedOutput" });
+    const uncheckedOutput = "ignore" as "allow";
+    expect(() => createClient({ ...options, uncheckedOutput })).toThrow(refused);
+    const client = createClient(options);
+    await expect(client.callTool("t", {}, { uncheckedOutput })).rejects.toEqual(refused);
+    await client.close();
   });
 });
 

@@ -98,6 +98,22 @@ describe("the policy", () => {
     });
   }
 
+  const unknown = [{ reissue: "maybe" }, { reissue: { policy: "maybe" } }] as unknown as Pick<
+    RigOptions,
+    "reissue"
+  >[];
+  it.each(unknown)("MRTR-18: %j is refused, by a client and by a call", async (options) => {
+    const refusal = {
+      code: "usage",
+      path: "reissue.policy",
+      message: 'reissue.policy must be "always", "safe" or "never", not "maybe"',
+    };
+    await expect(memory.open(lose, options)).rejects.toMatchObject(refusal);
+    const rig = await memory.open(lose);
+    expect(await errorOf(rig.client.callTool("t", {}, options))).toMatchObject(refusal);
+    expect(rig.peer.requests).toHaveLength(0);
+  });
+
   it("MRTR-11 MRTR-18: the count of rounds survives a restart", async () => {
     const script: Script = (_request, exchange) =>
       exchange.index === 2 ? exchange.drop() : exchange.result(ask);

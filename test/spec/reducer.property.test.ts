@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CancelledError, ConnectionLostError, InputError, RpcError, TimeoutError } from "../../src/errors.ts";
 import type { InputRequest } from "../../src/input-required.ts";
+import { reduce } from "../../src/operation.ts";
 import {
   createOperation,
   type Effect,
@@ -9,9 +10,8 @@ import {
   type OperationEvent,
   type OperationRules,
   type OperationState,
-  reduce,
   resumeOperation,
-} from "../../src/operation.ts";
+} from "../../src/operation-state.ts";
 import { elicitForm, listRoots } from "../../src/testing/replies.ts";
 import type { Delivery } from "../../src/transport.ts";
 import type { JsonObject } from "../../src/wire.ts";
