@@ -183,9 +183,10 @@ export class LineReader {
       return;
     }
     let text = cr ? ended.slice(0, last) : ended;
+    if (text.charCodeAt(0) === BOM) text = text.slice(1);
     const first = text.charCodeAt(0);
-    if (first === BOM) text = text.slice(1);
-    else if (!(first > 0x20) && text.trim() === "") return;
+    // A message begins with a character that is ASCII and no space: for all else it is worth a look.
+    if (!(first > 0x20 && first < 0x7f) && text.trim() === "") return;
     this.#options.onLine(text, !this.#ending);
   }
 

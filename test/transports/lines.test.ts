@@ -39,6 +39,11 @@ describe("cutting bytes into lines", () => {
     { name: "line separators of JavaScript are no line ends", bytes: "a\u2028b\n", lines: ["a\u2028b"] },
     { name: "a byte order mark is not part of the line", bytes: "\ufeff{}\n", lines: ["{}"] },
     {
+      name: "a line of spaces of any kind is blank, behind a byte order mark too",
+      bytes: " \t\n\u00a0\n\u3000 \n\ufeff\n\ufeff \nx \n",
+      lines: ["x "],
+    },
+    {
       name: "a line that is not UTF-8 is told, and the next one is read",
       bytes: Buffer.from([0x61, 0x0a, 0xff, 0xfe, 0x0a, 0xc3, 0xa9, 0x0a]),
       lines: ["a", "é"],
