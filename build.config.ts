@@ -32,7 +32,7 @@ const SHARED = [
     "src",
     ["clock", "continuation", "errors", "events", "input-required", "problems", "protocol", "show", "wire"],
   ],
-  ["transports", ["lines", "link", "partition"]],
+  ["transports", ["link", "node", "partition"]],
 ] as const;
 
 /** What the transports over HTTP and WebSocket have in common. */

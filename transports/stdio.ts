@@ -3,16 +3,13 @@
  * {@link https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio}
  */
 
-import { ConnectError, ConnectionLostError, LimitError, UsageError } from "../src/errors.ts";
-import type { Delivery, Transport } from "../src/transport.ts";
+import { ConnectError, UsageError } from "../src/errors.ts";
+import type { Transport } from "../src/transport.ts";
 import type { BackoffOptions } from "./backoff.ts";
-import type { ChannelPort } from "./channel.ts";
 import type { EnvironmentVariables } from "./environment.ts";
-import { LineReader } from "./lines.ts";
 import { type Link, type LinkResources, linkTransport } from "./link.ts";
-import { node } from "./node.ts";
 import { partitionOf } from "./partition.ts";
-import { type ProcessEnd, ServerProcess } from "./process.ts";
+import type { ServerOptions } from "./stdio-server.ts";
 
 export type { BackoffOptions } from "./backoff.ts";
 
@@ -65,91 +62,36 @@ export function stdioTransport(options: StdioOptions): Transport {
   const { command, args = [], env, cwd, closeGraceMs = 2000, killGraceMs = 2000 } = options;
   const launch = { command, args: [...args], env: env && { ...env }, cwd, closeGraceMs, killGraceMs };
   const peer = describe(command, args);
-
-  function open(link: Link): LinkResources {
-    const decoder = options.onStderr === undefined ? undefined : new TextDecoder();
-    const lines = new LineReader({
-      messageBytes: link.limits.messageBytes,
-      onLine: (text, isWhole) => link.receive(text, isWhole),
-      onBadLine: (fault, bytes) => link.receiveBad(fault, bytes),
-      onOversize: ({ message, limit, allowed }) => {
-        server.stopReading();
-        link.down({ error: (delivery) => new LimitError(message, limit, allowed, delivery) });
-      },
-    });
-    let server: ServerProcess;
-    try {
-      server = start();
-    } catch (error) {
-      link.down({ error: () => notStarted(command, cwd, error as Error) });
-      return { close: async () => {} };
-    }
-    if (server.started) link.up(new PipePort(server));
-    return {
-      close: () => {
-        lines.stop();
-        return server.close();
-      },
-    };
-
-    function start(): ServerProcess {
-      return new ServerProcess(launch, {
-        stdout: (chunk) => lines.push(chunk),
-        stderr: (chunk) => {
-          if (decoder === undefined) return;
-          try {
-            options.onStderr!(decoder.decode(chunk, { stream: true }));
-          } catch (error) {
-            link.callbackFailed("onStderr", error);
-          }
-        },
-        drained: () => link.drained(),
-        ended: (end) => {
-          lines.end();
-          link.down({ error: (delivery) => lost(peer, end, delivery) });
-        },
-        failed: (error) => link.down({ error: () => notStarted(command, cwd, error) }),
-      });
-    }
-  }
-
+  const server: ServerOptions = { launch, peer, onStderr: options.onStderr };
   return linkTransport({
     name: "stdio",
     peer,
     // Another environment may mean another account.
     partition: partitionOf(command, args, env ?? {}, cwd ?? null),
-    open,
+    open: (link) => openServer(link, server),
     reconnect: options.restart,
     outboundBytes: options.outboundBytes,
   });
 }
 
-/** The server's stdin: the frames of a turn become one write. */
-class PipePort implements ChannelPort {
-  readonly #server: ServerProcess;
-  #batch = "";
-
-  constructor(server: ServerProcess) {
-    this.#server = server;
-  }
-
-  get buffered(): number {
-    // A pipe that nobody reads any more takes nothing; frames then stay with the channel, as not sent.
-    return this.#server.takesInput
-      ? this.#server.stdin.writableLength + this.#batch.length
-      : Number.POSITIVE_INFINITY;
-  }
-
-  send(text: string): void {
-    this.#batch += `${text}\n`;
-  }
-
-  flush(): void {
-    const batch = this.#batch;
-    if (batch === "") return;
-    this.#batch = "";
-    this.#server.stdin.write(batch);
-  }
+/** Starts the server, once the code that does it is there: it is loaded with the first server. */
+function openServer(link: Link, options: ServerOptions): LinkResources {
+  let isWanted = true;
+  const opened = import("./stdio-server.ts").then(
+    ({ startServer }) => (isWanted ? startServer(link, options) : undefined),
+    (cause) => {
+      const message =
+        "the part of mcp-rally that starts servers could not be loaded: was the package changed?";
+      link.down({ error: () => new ConnectError(message, { cause, permanent: true }) });
+      return undefined;
+    },
+  );
+  return {
+    close: async () => {
+      isWanted = false;
+      await (await opened)?.close();
+    },
+  };
 }
 
 function checkOptions(options: StdioOptions): void {
@@ -161,46 +103,6 @@ function checkOptions(options: StdioOptions): void {
   if (fault !== -1) {
     throw new UsageError(`args must be strings; args[${fault}] is not`, { path: `args[${fault}]` });
   }
-}
-
-function lost(peer: string, end: ProcessEnd, delivery: Delivery): ConnectionLostError {
-  const outcome =
-    delivery === "unknown"
-      ? "whether it ran the request cannot be told"
-      : "the request had not been written to it";
-  const hint = end.stderr === "" ? "" : "; the end of its stderr is in error.stderr";
-  return new ConnectionLostError(
-    `the server process (${peer}) ${end.what}; ${outcome}${hint}`,
-    delivery,
-    end,
-  );
-}
-
-function notStarted(
-  command: string,
-  cwd: string | undefined,
-  error: Error & { code?: string },
-): ConnectError {
-  const permanent = error.code === "ENOENT" || error.code === "EACCES" || error.code === "ENOTDIR";
-  return new ConnectError(`could not start "${command}": ${remedy(cwd, error)}`, { cause: error, permanent });
-}
-
-function remedy(cwd: string | undefined, error: Error & { code?: string }): string {
-  // The system reports a missing working directory as if the program were missing.
-  if (cwd !== undefined && !isDirectory(cwd))
-    return `its working directory "${cwd}" is not an existing directory`;
-  switch (error.code) {
-    case "ENOENT":
-      return "there is no such program (ENOENT). Check the spelling, and that it is on the PATH given to the server: env.PATH if set, else this process's PATH";
-    case "EACCES":
-      return "it may not be executed (EACCES). Check that it is a file, not a directory, and has execute permission";
-    default:
-      return error.message;
-  }
-}
-
-function isDirectory(path: string): boolean {
-  return node.fs.statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 const SCRIPT = /\.(?:[cm]?[jt]s|py|rb|php|pl|sh|jar|dll)$/i;

@@ -194,15 +194,12 @@ describe("what importing costs", () => {
     }
   });
 
-  it("what answers input requests comes with the first call that may be asked, and not before", async () => {
+  it("what answers input requests, and what starts a server, comes with the first call that needs it", async () => {
     const server = join(root, "test/servers/official-stdio.mjs");
     const { files, packages } = await loadedBy(["confirmed-call.mjs", server]);
-    const always = ["shared.js", "src/index.js", "transports/memory.js", "transports/stdio.js"];
-    expect(files.map((file) => file.replace("chunks/shared", "shared"))).toEqual([
-      "chunks/forms.js",
-      "chunks/input-parts.js",
-      ...always,
-    ]);
+    const always = ["chunks/shared.js", "src/index.js", "transports/memory.js", "transports/stdio.js"];
+    const whenNeeded = ["forms", "input-parts", "lines", "stdio-server"].map((name) => `chunks/${name}.js`);
+    expect(files).toEqual([...always, ...whenNeeded].sort());
     expect(packages).toEqual([]);
   });
 
@@ -246,6 +243,21 @@ describe("a package that was changed while its program ran", () => {
       console.log(JSON.stringify(told));`;
     const failed = ["input", "sure", true, "ERR_MODULE_NOT_FOUND"];
     expect(await evaluate(text)).toEqual([failed, "complete", failed]);
+  });
+
+  it("fails a call over stdio with a ConnectError when what starts servers is not there, and closes", async () => {
+    const copy = join(installed.project, "node_modules/rally-without-server");
+    await cp(installed.folder, copy, { recursive: true });
+    await rm(join(copy, "dist/chunks/stdio-server.js"));
+    const text = `
+      import { createClient } from ${JSON.stringify(pathToFileURL(join(copy, "dist/src/index.js")).href)};
+      import { stdioTransport } from ${JSON.stringify(pathToFileURL(join(copy, "dist/transports/stdio.js")).href)};
+      const transport = stdioTransport({ command: process.execPath });
+      const client = createClient({ transport, info: { name: "host", version: "1.0.0" } });
+      const error = await client.callTool("t").catch((error) => error);
+      await client.close();
+      console.log(JSON.stringify([error.code, error.delivery, error.cause.code]));`;
+    expect(await evaluate(text)).toEqual(["connect", "not-sent", "ERR_MODULE_NOT_FOUND"]);
   });
 });
 
