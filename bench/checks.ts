@@ -27,6 +27,7 @@ export function checkReport(report: Report): readonly Check[] {
   const growth = growthOf(report);
   if (growth !== undefined) checks.push(growth);
   for (const { id, title, extraMs, budgetMs } of report.startUp) {
+    if (budgetMs === undefined) continue;
     checks.push(judge({ id, title: `start-up: ${title}`, what: "ms", figure: extraMs, budget: budgetMs }));
   }
   for (const { id, title, bytes, budgetBytes } of report.heap) {

@@ -40,9 +40,9 @@ function rowOf(cell: Cell): readonly string[] {
 /** What was measured once for the whole run. */
 export function printRest({ startUp, heap, profiles, instructions }: Report): string {
   const lines: string[] = [];
-  for (const { title, extraMs, extraCpuMs, extraRssMb } of startUp) {
+  for (const { title, baseMs, extraMs, extraCpuMs, extraRssMb } of startUp) {
     lines.push(
-      `start-up: ${title}: ${extraMs.median.toFixed(1)} ± ${extraMs.spread.toFixed(1)} ms, CPU ${extraCpuMs.median.toFixed(1)} ms, ${extraRssMb.median.toFixed(1)} MB`,
+      `start-up: ${title}: ${extraMs.median.toFixed(1)} ± ${extraMs.spread.toFixed(1)} ms, which took ${baseMs.median.toFixed(0)} ms, CPU ${extraCpuMs.median.toFixed(1)} ms, ${extraRssMb.median.toFixed(1)} MB`,
     );
   }
   for (const { title, bytes } of heap) lines.push(`heap: ${title}: ${bytes.toFixed(0)} bytes`);

@@ -33,7 +33,7 @@ export async function measureProfiles(targets: Targets): Promise<readonly Profil
     const total = OWNERS.reduce((sum, owner) => sum + owned[owner], 0);
     profiles.push({ title: scenario.title, unit: "%", owned: map((owner) => (100 * owned[owner]) / total) });
   }
-  for (const { title, script, base } of START_UPS) {
+  for (const { title, script, base } of START_UPS.filter(({ budgetMs }) => budgetMs !== undefined)) {
     const extra = await profileStart(script, targets);
     const plain = await profileStart(base, targets);
     profiles.push({

@@ -99,8 +99,8 @@ function latencies({ scenarios }: Report): string {
 
 function rest({ startUp, heap, instructions }: Report): string {
   const lines = startUp.map(
-    ({ title, extraMs, extraCpuMs, extraRssMb }) =>
-      `- Start-up, ${title}: ${extraMs.median.toFixed(1)} ± ${extraMs.spread.toFixed(1)} ms, ${extraCpuMs.median.toFixed(1)} ms of CPU, ${extraRssMb.median.toFixed(1)} MB.`,
+    ({ title, baseMs, extraMs, extraCpuMs, extraRssMb }) =>
+      `- Start-up, ${title}: ${extraMs.median.toFixed(1)} ± ${extraMs.spread.toFixed(1)} ms, and that took ${baseMs.median.toFixed(0)} ms; ${extraCpuMs.median.toFixed(1)} ms of CPU, ${extraRssMb.median.toFixed(1)} MB.`,
   );
   for (const { title, bytes } of heap) lines.push(`- Heap, ${title}: ${bytes.toFixed(0)} bytes.`);
   if (instructions !== undefined) {
