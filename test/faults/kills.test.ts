@@ -69,9 +69,13 @@ it("MRTR-18 STD-02: 50 operations of three rounds survive ten kills of their ser
     return (content[0] as { text: string }).text;
   }
 
-  const names = Array.from({ length: OPERATIONS }, (_, n) => `user-${n}`);
-  const results = await Promise.all(names.map(onboard));
-  expect(results).toEqual(names.map((name) => `${name} is on the team plan`));
+  // Answers that are in the pipe when the server is killed count: all may be there before the last kill was due. Then fifty more.
+  let operations = 0;
+  while (kills < KILLS.length) {
+    const names = Array.from({ length: OPERATIONS }, () => `user-${operations++}`);
+    const results = await Promise.all(names.map(onboard));
+    expect(results).toEqual(names.map((name) => `${name} is on the team plan`));
+  }
   expect(kills).toBe(KILLS.length);
   expect(client.operations).toEqual([]);
   await client.close();
@@ -88,7 +92,7 @@ it("MRTR-18 STD-02: 50 operations of three rounds survive ten kills of their ser
   const alive = pids.filter(isAlive);
   expect(alive).toEqual([]);
   console.log(
-    `${OPERATIONS} operations, ${kills} kills, ${wireIds.length} attempts, ${asked.length} questions answered`,
+    `${operations} operations, ${kills} kills, ${wireIds.length} attempts, ${asked.length} questions answered`,
   );
 });
 
