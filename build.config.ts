@@ -26,25 +26,36 @@ const names = [...targets, ...Object.values(manifest.bin)].map(
 /** Entries that most programs load: nothing of theirs moves to a chunk, and others that use them import their file. */
 const WHOLE = ["src/index", "transports/http", "transports/stdio", "transports/websocket"];
 
-/** What these have in common, in one chunk: errors, frames, the protocol's names, channels that come and go. */
+/** What most entries have in common, in one chunk: errors, frames, the protocol's names, channels that come and go. */
 const SHARED = [
-  [
-    "src",
-    ["clock", "continuation", "errors", "events", "input-required", "problems", "protocol", "show", "wire"],
-  ],
-  ["transports", ["link", "node", "partition"]],
-] as const;
+  "src/clock",
+  "src/continuation",
+  "src/errors",
+  "src/events",
+  "src/input-required",
+  "src/problems",
+  "src/protocol",
+  "src/show",
+  "src/wire",
+  "transports/link",
+  "transports/node",
+  "transports/partition",
+];
 
 /** What the transports over HTTP and WebSocket have in common. */
-const WEB = [["transports", ["auth-challenge", "http-token", "retry-after"]]] as const;
+const WEB = ["transports/auth-challenge", "transports/http-token", "transports/retry-after"];
 
 /** What the checks of answers, those of schemas, and the prompts of the command line have in common. */
-const FORMS = [["src", ["elicit-url", "form"]]] as const;
+const FORMS = ["src/elicit-url", "src/form"];
 
-/** Matches the files of a chunk; what they import comes along. */
-function filesOf(chunk: readonly (readonly [string, readonly string[]])[]): RegExp {
-  const folders = chunk.map(([folder, names]) => `${folder}[\\\\/](?:${names.join("|")})`);
-  return new RegExp(`[\\\\/](?:${folders.join("|")})\\.ts$`);
+/** The name of a source file: "src/index" is src/index.ts. */
+function nameOf(id: string): string {
+  return relative(root, id).replaceAll("\\", "/").replace(/\.ts$/, "");
+}
+
+/** One chunk of some files; what they import comes along. */
+function chunk(name: string, files: readonly string[], priority: number) {
+  return { name, test: (id: string) => files.includes(nameOf(id)), priority };
 }
 
 const keepEntriesWhole: Plugin = {
@@ -52,9 +63,8 @@ const keepEntriesWhole: Plugin = {
   async resolveId(source, importer, options) {
     if (importer === undefined) return null;
     const resolved = await this.resolve(source, importer, options);
-    const name = resolved && relative(root, resolved.id).replaceAll("\\", "/").replace(/\.ts$/, "");
-    if (!name || !WHOLE.includes(name)) return resolved;
-    return { id: `${root}${name}.js`, external: "relative" };
+    if (resolved === null || !WHOLE.includes(nameOf(resolved.id))) return resolved;
+    return { id: resolved.id.replace(/\.ts$/, ".js"), external: "relative" };
   },
 };
 
@@ -77,12 +87,6 @@ await build({
     chunkFileNames: "chunks/[name].js",
     minifyInternalExports: false,
     comments: { jsdoc: false, legal: true, annotation: true },
-    codeSplitting: {
-      groups: [
-        { name: "shared", test: filesOf(SHARED), priority: 2 },
-        { name: "web", test: filesOf(WEB), priority: 1 },
-        { name: "forms", test: filesOf(FORMS), priority: 1 },
-      ],
-    },
+    codeSplitting: { groups: [chunk("shared", SHARED, 2), chunk("web", WEB, 1), chunk("forms", FORMS, 1)] },
   },
 });

@@ -228,7 +228,7 @@ function checkCache({ cache, cachePartition }: ClientOptions): void {
 
 /** Checks the client's or a call's `uncheckedOutput`. */
 export function checkUncheckedOutput(value: unknown): void {
-  if (value !== undefined) checkOneOf(value, ["fail", "allow"], "uncheckedOutput");
+  checkOneOf(value, ["fail", "allow"], "uncheckedOutput");
 }
 
 /** Checks an option that is one of a few words; undefined is one that is not given. */

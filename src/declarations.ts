@@ -32,6 +32,8 @@ export interface ExtraCapabilities {
 /** The frozen declarations of one operation, ready to be spliced into its frames. */
 export interface Declarations {
   readonly handlers: InputHandlers;
+  /** Whether a server may ask anything. */
+  readonly hasHandlers: boolean;
   readonly capabilities: JsonObject;
   /** The beginning of `_meta` as text, up to the protocol version's value: see {@link metaText}. */
   readonly metaTail: string;
@@ -52,6 +54,7 @@ export function declare(
   const capabilities = deriveCapabilities(frozen, extra);
   return {
     handlers: frozen,
+    hasHandlers: Object.values(frozen).some(Boolean),
     capabilities,
     metaTail: `"${META.clientInfo}":${JSON.stringify(info)},"${META.clientCapabilities}":${JSON.stringify(capabilities)}`,
     undeclared: (request) => describeUndeclared(request, frozen),

@@ -134,10 +134,8 @@ export class Engine implements Dispatcher, TransportHost {
     this.#streams = new Streams({
       gate: this.#gate,
       negotiation: options.negotiation,
-      mint: () => this.#attempts.mint(),
+      exchanges: this.#attempts,
       isClosed: () => this.isClosed,
-      open: (request, sink, holder) => this.#attempts.open(request, sink, holder),
-      abandon: (handle, reason) => this.#attempts.abandon(handle, reason),
     });
     this.#transport.attach(this);
   }

@@ -113,16 +113,19 @@ export class EventBus {
 
   /** Whether anyone listens; where it is false, callers do not build the event at all. */
   get watched(): boolean {
-    if (this.#listener !== undefined) return true;
-    this.#channel ??= diagnosticsChannel();
-    return this.#channel.hasSubscribers;
+    return this.#listener !== undefined || this.#diagnostics.hasSubscribers;
   }
 
   /** Publishes one event. A listener that throws is the host's affair and stops nothing (SAF-02). */
   publish(event: RallyEvent): void {
     if (this.#listener !== undefined) callHost(this.#listener, event);
+    if (this.#diagnostics.hasSubscribers) this.#diagnostics.publish(event);
+  }
+
+  /** Taken when it is first asked for: a client that makes no call does not need it. */
+  get #diagnostics(): DiagnosticsChannel {
     this.#channel ??= diagnosticsChannel();
-    if (this.#channel.hasSubscribers) this.#channel.publish(event);
+    return this.#channel;
   }
 }
 

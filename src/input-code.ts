@@ -21,8 +21,3 @@ export function loadInputCode(): Promise<InputCode> {
 export function loadedInputCode(): InputCode | undefined {
   return loaded;
 }
-
-/** Whether loading it has begun. */
-export function isInputCodeWanted(): boolean {
-  return loading !== undefined;
-}

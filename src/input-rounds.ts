@@ -3,7 +3,7 @@
 import type { Clock } from "./clock.ts";
 import { answersChanged, inputCodeMissing } from "./engine-errors.ts";
 import type { RallyError } from "./errors.ts";
-import { isInputCodeWanted, loadedInputCode, loadInputCode } from "./input-code.ts";
+import { loadedInputCode, loadInputCode } from "./input-code.ts";
 import type { InputRequest } from "./input-required.ts";
 import type { Gathered } from "./inputs.ts";
 import { ignore } from "./outcome.ts";
@@ -31,9 +31,8 @@ export class InputRounds {
 
   /** Told of an operation that begins: if it may be asked something, the code for it is loaded while the request is out. */
   expect({ spec }: PendingOperation): void {
-    if (isInputCodeWanted() || !Object.values(spec.declarations.handlers).some(Boolean)) return;
     // What keeps it from loading is the concern of the call that needs it.
-    loadInputCode().catch(ignore);
+    if (spec.declarations.hasHandlers && loadedInputCode() === undefined) loadInputCode().catch(ignore);
   }
 
   /** Asks the host's handlers what the phase asks. */

@@ -1,5 +1,6 @@
 /** Exchanges that are no operation: the streams of `subscriptions/listen`. */
 
+import type { Attempts } from "./attempts.ts";
 import { asTransportError, clientClosed } from "./engine-errors.ts";
 import type { RallyError } from "./errors.ts";
 import type { Negotiation } from "./negotiation.ts";
@@ -36,14 +37,8 @@ export interface StreamsParts {
     leave(stream: WaitingStream): boolean;
   };
   readonly negotiation: Negotiation;
-  readonly mint: () => WireId;
+  readonly exchanges: Pick<Attempts, "mint" | "open" | "abandon">;
   readonly isClosed: () => boolean;
-  readonly open: (
-    request: ExchangeRequest,
-    sink: ExchangeSink,
-    holder: { handle: Exchange | undefined },
-  ) => void;
-  readonly abandon: (handle: Exchange | undefined, reason: string) => void;
 }
 
 /** Opens the streams of one client. */
@@ -59,8 +54,8 @@ export class Streams {
    * the exchange exists. The sink is not called before this returns.
    */
   open(stream: StreamRequest, sink: ExchangeSink): StreamHandle {
-    const { gate, negotiation, mint, isClosed, open: openExchange, abandon } = this.#parts;
-    const wireId = mint();
+    const { gate, negotiation, exchanges, isClosed } = this.#parts;
+    const wireId = exchanges.mint();
     const holder = { handle: undefined as Exchange | undefined, cancelled: false };
     const fail = (error: RallyError) => {
       if (!holder.cancelled) sink.failure({ delivery: "not-sent", error: asTransportError(error) });
@@ -79,9 +74,9 @@ export class Streams {
         ...(stream.context !== undefined && { context: stream.context }),
         ...(stream.challenge !== undefined && { challenge: stream.challenge }),
       };
-      openExchange(request, sink, holder);
+      exchanges.open(request, sink, holder);
       // A host's header function may have cancelled it from within.
-      if (holder.cancelled) abandon(holder.handle, "the stream was closed");
+      if (holder.cancelled) exchanges.abandon(holder.handle, "the stream was closed");
     };
     const waiting: WaitingStream = { open, refuse: fail };
     queueMicrotask(() => (gate.isOpen ? open() : holder.cancelled || gate.wait(waiting)));

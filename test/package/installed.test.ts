@@ -216,17 +216,23 @@ describe("what importing costs", () => {
 });
 
 describe("a package that was changed while its program ran", () => {
-  it("fails the call that is asked with an InputError, and no other", async () => {
-    const copy = join(installed.project, "node_modules/rally-damaged");
+  /** A copy of the package without one of its chunks; gives a file of it as the text of a specifier. */
+  async function without(chunk: string): Promise<(file: string) => string> {
+    const copy = join(installed.project, `node_modules/rally-without-${chunk}`);
     await cp(installed.folder, copy, { recursive: true });
-    await rm(join(copy, "dist/chunks/input-parts.js"));
+    await rm(join(copy, `dist/chunks/${chunk}.js`));
+    return (file) => JSON.stringify(pathToFileURL(join(copy, "dist", file)).href);
+  }
+
+  it("fails the call that is asked with an InputError, and no other", async () => {
+    const specifier = await without("input-parts");
     const ask = {
       method: "elicitation/create",
       params: { message: "?", requestedSchema: { type: "object", properties: {} } },
     };
     const text = `
-      import { createClient } from ${JSON.stringify(pathToFileURL(join(copy, "dist/src/index.js")).href)};
-      import { memoryTransport } from ${JSON.stringify(pathToFileURL(join(copy, "dist/transports/memory.js")).href)};
+      import { createClient } from ${specifier("src/index.js")};
+      import { memoryTransport } from ${specifier("transports/memory.js")};
       const transport = memoryTransport(({ params }) =>
         params.name === "ask"
           ? { resultType: "input_required", inputRequests: { sure: ${JSON.stringify(ask)} } }
@@ -246,12 +252,10 @@ describe("a package that was changed while its program ran", () => {
   });
 
   it("fails a call over stdio with a ConnectError when what starts servers is not there, and closes", async () => {
-    const copy = join(installed.project, "node_modules/rally-without-server");
-    await cp(installed.folder, copy, { recursive: true });
-    await rm(join(copy, "dist/chunks/stdio-server.js"));
+    const specifier = await without("stdio-server");
     const text = `
-      import { createClient } from ${JSON.stringify(pathToFileURL(join(copy, "dist/src/index.js")).href)};
-      import { stdioTransport } from ${JSON.stringify(pathToFileURL(join(copy, "dist/transports/stdio.js")).href)};
+      import { createClient } from ${specifier("src/index.js")};
+      import { stdioTransport } from ${specifier("transports/stdio.js")};
       const transport = stdioTransport({ command: process.execPath });
       const client = createClient({ transport, info: { name: "host", version: "1.0.0" } });
       const error = await client.callTool("t").catch((error) => error);
