@@ -54,21 +54,19 @@ export function sumUp({ nodes, samples, timeDeltas }: CpuProfile): Owned {
   return sums;
 }
 
+/** What is no function of a program; `dispatch` is the profiler's own. */
+const OUTSIDE: ReadonlyMap<string, Owner | undefined> = new Map([
+  ["(idle)", undefined],
+  ["(root)", undefined],
+  ["dispatch", undefined],
+  ["(garbage collector)", "collector"],
+]);
+
 const COMPILING = new Set(["compileSourceTextModule", "wrapSafe", "compileFunction"]);
 
 function ownerOf({ functionName, url, lineNumber }: CallFrame): Owner | undefined {
-  switch (functionName) {
-    case "(idle)":
-    case "(root)":
-    case "dispatch": // the profiler's own
-      return undefined;
-    case "(garbage collector)":
-      return "collector";
-    case "(program)":
-      return "native";
-  }
   if (COMPILING.has(functionName)) return "compiling";
-  if (url === "") return "native";
+  if (url === "") return OUTSIDE.has(functionName) ? OUTSIDE.get(functionName) : "native";
   if (url.startsWith("node:")) return "Node.js";
   // undici's parser of HTTP is WebAssembly.
   if (url.includes("/node_modules/") || url.startsWith("wasm:")) return "packages";
