@@ -1,5 +1,8 @@
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { ClosedError, ConnectError, ConnectionLostError, LimitError, UsageError } from "../../src/errors.ts";
@@ -432,6 +435,20 @@ describe("close", () => {
     const queued = waiting.send("echo");
     await waiting.transport.close();
     expect((await queued.failure).error).toBeInstanceOf(ClosedError);
+  });
+
+  it("STD-03: closed while what starts a server is being loaded, it starts none", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "rally-stdio-"));
+    const mark = join(folder, "started");
+    const program = `require("node:fs").writeFileSync(${JSON.stringify(mark)}, "")`;
+    const { send, links, transport } = start({ args: ["-e", program] });
+    const call = send("echo");
+    await Promise.resolve(); // the link is opened one turn after the request
+    expect(links).toEqual(["connecting"]);
+    await transport.close();
+    expect((await call.failure).error).toBeInstanceOf(ClosedError);
+    expect(existsSync(mark)).toBe(false);
+    await rm(folder, { recursive: true });
   });
 
   it("STD-03: closed from inside a link callback, it still leaves no process", async () => {
