@@ -20,7 +20,7 @@ export interface BenchOptions {
 }
 
 export const USAGE = `npm run bench -- [options]
-  --quick            under 90 seconds: no peers, only what has a budget, nothing above 10 MB
+  --quick            about two minutes: no peers, only what has a budget, nothing above 10 MB
   --scenario ID,…    only these (a trailing * matches any rest); start-up, heap and profile are ids too
   --check            exit with 1 when a budget is missed by more than the measured noise
   --json             the report as JSON on stdout
